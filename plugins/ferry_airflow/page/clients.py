@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ferry.model import Flow
 from ferry.reader.documents import Moved, Status
@@ -13,23 +13,24 @@ from ferry_airflow.page.page_state import OpenFlow, PageState, has_back
 def clients_of(open_flow: OpenFlow, office: PageState, user: User) -> Moved | None:
     """Return the switch, along a flow or back, that moved clients last; None if there is none, or it is not known.
 
-    It is not known without the ledger of the opposite flow: of a flow that the user may not see, none is read.
+    It is not known without the ledger of the opposite flow. None is read of a flow that the user may not see, or that
+    is not local.
     """
     back = open_flow.flow.back
     if not has_back(open_flow, office):
         return open_flow.seen.moved
-    if not may_see(user, back):
+    if not may_see(user, back) or all(one.flow != back for one in office.flows.now().flows):
         return None
     return last_moved(open_flow.seen, office.reader.statuses([str(back)], closely=False)[0])
 
 
-def clients_of_all(flows: Sequence[OpenFlow], known: Sequence[Flow]) -> Mapping[Flow, Moved]:
-    """Return of each flow the switch that moved its clients last; `known` are the flows of the file."""
+def clients_of_all(flows: Sequence[OpenFlow], enabled: Collection[Flow]) -> Mapping[Flow, Moved]:
+    """Return the switch that moved the clients of each flow last, where known; `enabled`: all flows of the file."""
     seen = {one.flow: one.seen for one in flows}
     found = {}
     for one in flows:
         back = one.flow.back
-        if back in known and back not in seen:
+        if back in enabled and back not in seen:
             continue
         moved = last_moved(one.seen, seen[back]) if back in seen else one.seen.moved
         if moved is not None:

@@ -163,8 +163,8 @@ OfficeDep = Annotated[PageState, Depends(_office)]
 
 
 def has_back(open_flow: OpenFlow, office: PageState) -> bool:
-    """Return whether the file enables the opposite flow."""
-    return any(one.flow == open_flow.flow.back for one in office.flows.now().flows)
+    """Return whether the file enables the opposite flow, be it local or not: a switch reads the whole file."""
+    return open_flow.flow.back in office.flows.now().enabled
 
 
 def verbs_of(open_flow: OpenFlow, office: PageState) -> list[str]:
@@ -230,7 +230,7 @@ def _opened(
 
 @in_page_threads
 def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFlow:
-    """Return the flow of the address; 403 if its DAG may not be seen, 404 if the file has none of that name."""
+    """Return the flow of the address; 403 if its DAG may not be seen, 404 if it is not enabled or not local."""
     wanted = Flow(source=source, target=target)
     refuse(may_see(user, wanted), f"see flow {wanted}")
     configured = office.flows.now()
@@ -239,8 +239,7 @@ def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFl
             name = dag_id(wanted)
             dag = _as_seen(dag_states({name: DAG_RUNS})[name], may_read(user, name, RUN))
             return _opened(office, configured, flow, office.reader.status(str(wanted)), dag, user)
-    seen = visible_file(configured, user)
-    why = seen.trouble or f"{seen.path or 'the file of the flows'} has no enabled flow of that name"
+    why = visible_file(configured, user).lacks(wanted)
     raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")
 
 

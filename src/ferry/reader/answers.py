@@ -46,13 +46,17 @@ class Answers:
             self._kept[key] = kept  # the last one asked for is dropped last
             while len(self._kept) > KEPT_ANSWERS or self._oldest() < kept.asked_at - KEPT_SECONDS:
                 self._kept.pop(next(iter(self._kept)))
-            due = not kept.is_asked and wall_ms() - kept.at_ms > fresh_seconds * 1000
+            due = not kept.is_asked and wall_ms() - max(kept.at_ms, kept.failed_ms) > fresh_seconds * 1000
             kept.is_asked |= due
         if due:
 
             def ended(got: Any, error: str) -> None:
-                kept.got = kept.got if error else got
-                kept.error, kept.at_ms, kept.is_asked = error, wall_ms(), False
+                now = wall_ms()
+                if error:
+                    kept.error, kept.failed_ms = error, now
+                else:
+                    kept.got, kept.at_ms, kept.error, kept.failed_ms = got, now, "", 0
+                kept.is_asked = False
 
             done = begin(ended)
             if _WAITING.acquire(blocking=False):

@@ -62,7 +62,7 @@ class Reader:
         except Slow:
             return self._last(key)
         except NoReader as error:
-            return Answer(error=str(error), at_ms=wall_ms())
+            return Answer(error=str(error), failed_ms=wall_ms())
         self._keep(key, found)
         return found
 
@@ -172,5 +172,5 @@ def _answer(question: Question[Any], given: Told) -> Answer:
     try:
         got = None if given.got is None else load(answer_type(type(question)), given.got)
     except Corrupt as error:
-        return Answer(error=f"the page's reader has answered something else: {error}", at_ms=wall_ms())
-    return Answer(got=got, error=given.error, at_ms=given.at_ms, is_asked=given.is_asked)
+        return Answer(error=f"the page's reader has answered something else: {error}", failed_ms=wall_ms())
+    return Answer(got=got, error=given.error, at_ms=given.at_ms, failed_ms=given.failed_ms, is_asked=given.is_asked)

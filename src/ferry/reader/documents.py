@@ -160,11 +160,14 @@ class Recurring:
 
 @dataclass(slots=True)
 class Answer:
-    """The last answer to a question, and its time. `got` is None as long as there is none."""
+    """The last answer to a question; `got` is None as long as there is none. `error`: why a newer one did not come."""
 
     got: Any = None
     error: str = ""
     at_ms: int = 0
+    """When `got` came; 0: none came yet."""
+    failed_ms: int = 0
+    """When the last try failed, with `error`; 0: it did not."""
     is_asked: bool = False
     """Whether a newer one is on its way."""
     asked_at: float = 0.0
@@ -173,7 +176,7 @@ class Answer:
     @property
     def waiting(self) -> bool:
         """Whether there is nothing to show yet."""
-        return not self.at_ms
+        return not (self.at_ms or self.failed_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.local_clusters import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import Settings, load
 from ferry.errors import FerryError
+from ferry.model import Flow
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
 
@@ -21,10 +22,25 @@ class Configured:
     """The content of the file; `trouble` is why there is none."""
 
     flows: tuple[FlowConfig, ...] = ()
+    """Those into the local clusters."""
+    enabled: frozenset[Flow] = frozenset()
+    """The names of all enabled flows, also of those that are not local."""
     path: Path | None = None
     trouble: str = ""
     stamp: tuple[int, int] = (0, 0)
     """Changes when the file does."""
+
+    def lacks(self, flow: Flow) -> str:
+        """Return why a flow is not among `flows`, with the remedy."""
+        if self.trouble:
+            return self.trouble
+        file = self.path or "the file of the flows"
+        if flow in self.enabled:
+            return (
+                f"{file} enables flow {flow}, but {flow.target} is not a local cluster ({CLUSTERS_VARIABLE}): see the"
+                f" page of an Airflow near {flow.target}"
+            )
+        return f"{file} has no enabled flow {flow}: add {flow}.enabled = true and its topics"
 
 
 class Flows:
@@ -56,7 +72,8 @@ class Flows:
         try:
             settings = load(path)
             self._check(settings)
-            settings = settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
+            near = settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
         except FerryError as error:
             return Configured(path=path, trouble=str(error), stamp=stamp)
-        return Configured(path=path, flows=settings.flows, stamp=stamp)
+        enabled = frozenset(one.flow for one in settings.flows)
+        return Configured(path=path, flows=near.flows, enabled=enabled, stamp=stamp)

@@ -16,6 +16,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings, load
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Corrupt, FerryError
+from ferry.model import Flow
 from ferry.page.question import Question, answer_type
 from ferry.reader.answering import handlers, job_story
 from ferry.reader.documents import Answer, JobStory
@@ -44,6 +45,8 @@ class Service:
         self._lock = threading.Lock()
         self._handed: dict[Key, tuple[float, Logins]] = {}
         """The logins of the polled flows, and when they came."""
+        self._doubted: set[Key] = set()
+        """Flows whose logins are to be brought again, because a cluster refuses them."""
         self._deployment = ""
 
     def reply(self, content: bytes) -> bytes:
@@ -91,8 +94,11 @@ class Service:
             assert configured.path is not None
             key: Key = (ask.flow, configured.path, configured.stamp)
             watcher = self._watchers.of(key, partial(self._watcher, key, config))
-            if config.clients.connections and self._lacks_logins(key, ask.logins):
-                return Told(needs=tuple(sorted(set(config.clients.connections.values()))))
+            if config.clients.connections:
+                if ask.logins is not None:
+                    self._hand(key, ask.logins, watcher)
+                elif self._lacks_logins(key):
+                    return Told(needs=tuple(sorted(set(config.clients.connections.values()))))
             watcher.seen(closely=ask.closely)
             return _written(question, self._handlers[type(question)](config, watcher, question))
         except FerryError as error:
@@ -104,17 +110,24 @@ class Service:
     def _config(self, configured: Configured, flow: str) -> FlowConfig:
         found = next((one for one in configured.flows if str(one.flow) == flow), None)
         if found is None:
-            raise BadInput(configured.trouble or f"{configured.path} has no enabled flow {flow}")
+            raise BadInput(configured.lacks(Flow.parse(flow)))
         return found
 
-    def _lacks_logins(self, key: Key, given: Logins | None) -> bool:
-        """Return whether the logins of a flow have to be sent; those in `given` are kept."""
-        now = time.monotonic()
+    def _hand(self, key: Key, given: Logins, watcher: Watcher) -> None:
+        """Keep the logins of a flow; if they are others than before, its connections are made again."""
         with self._lock:
-            if given is not None:
-                self._handed[key] = now, given
+            _, before = self._handed.get(key, (0.0, given))
+            self._handed[key] = time.monotonic(), given
+            self._doubted.discard(key)
+        if given != before:
+            watcher.renew()
+
+    def _lacks_logins(self, key: Key) -> bool:
+        """Return whether the logins of a flow have to be sent."""
+        with self._lock:
             at, kept = self._handed.get(key, (0.0, None))
-        return kept is None or bool(kept.error and now - at > LOOK_SECONDS)
+            is_doubted = key in self._doubted
+        return kept is None or is_doubted or bool(kept.error and time.monotonic() - at > LOOK_SECONDS)
 
     def _watcher(self, key: Key, config: FlowConfig) -> Watcher:
         flow = config.flow
@@ -124,6 +137,7 @@ class Service:
             flow.target,
             settings=partial(self._settings, key, config),
             at_rest=partial(self._forget, key),
+            doubt=partial(self._doubt, key),
             measures=measured_by(config),
         )
 
@@ -149,9 +163,14 @@ class Service:
 
         return load(path, lookup, deployment=self._deployment)
 
+    def _doubt(self, key: Key) -> None:
+        with self._lock:
+            self._doubted.add(key)
+
     def _forget(self, key: Key) -> None:
         with self._lock:
             self._handed.pop(key, None)
+            self._doubted.discard(key)
 
     def _job(self, asked: OfJob) -> Answer:
         found = self._watchers.job(asked.job)
@@ -170,8 +189,8 @@ def measured_by(config: FlowConfig) -> Hashable:
 
 def _written(question: Question[Any], found: Answer) -> Told:
     got = None if found.got is None else dump(answer_type(type(question)), found.got)
-    return Told(got=got, error=found.error, at_ms=found.at_ms, is_asked=found.is_asked)
+    return Told(got=got, error=found.error, at_ms=found.at_ms, failed_ms=found.failed_ms, is_asked=found.is_asked)
 
 
 def _failed(why: str) -> Told:
-    return Told(error=why, at_ms=wall_ms())
+    return Told(error=why, failed_ms=wall_ms())

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.config.settings import Settings
-from ferry.errors import FerryError, Retryable, Unreachable
+from ferry.errors import BadInput, EmptyFilter, FerryError, Refused, Retryable, Unreachable
 from ferry.features.groups.acts.translate import translate_over
 from ferry.features.groups.rules.translation import Translation
 from ferry.features.lanes.acts.listing import known_lane
@@ -56,6 +56,8 @@ class FlowPoll:
     """Clusters that do not answer, by alias, and why."""
     hindrances: list[str] = field(default_factory=list)
     """What else failed, with the remedy: a secret, a login, an ACL, a filter that matches nothing."""
+    doubts: list[FerryError] = field(default_factory=list)
+    """Those that other logins may end."""
 
     @classmethod
     def hindered(cls, view: LedgerView | None, errors: Mapping[str, FerryError]) -> Self:
@@ -71,6 +73,13 @@ class FlowPoll:
             self.troubles.setdefault(alias, str(error))
         else:
             self.hindrances.append(str(error))
+            if may_be_login(error):
+                self.doubts.append(error)
+
+
+def may_be_login(error: FerryError) -> bool:
+    """Return whether other logins may end an error: a refusal, or a secret that is missing or wrong."""
+    return isinstance(error, (Refused, BadInput)) and not isinstance(error, EmptyFilter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from ferry.reader.lag_history import column_of, kept
 from ferry.reader.lag_point import NOT_HELD, Held, LagPoint, followed
 from ferry.reader.snapshot import Snapshot, apart_of, by_topic, digest_of, ledger_parts, moved_of, topic_rows
 from ferry.reader.spells import spells_of
-from ferry.reader.watch import FlowPoll, FlowWatch
+from ferry.reader.watch import FlowPoll, FlowWatch, may_be_login
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,11 @@ LOOKING = threading.BoundedSemaphore(4)
 """How many flows are polled at the same time, also when the list of very many is opened."""
 AT_REST_SECONDS = 300.0
 """A flow without questions is not polled any more after this time."""
+RENEW_SECONDS = 60.0
+"""The shortest time between two questions for a flow's logins while clusters refuse them: each asks a secrets backend.
+
+The connections are closed at the same times: a file with a password or a certificate may be another one by now.
+"""
 PATIENCE_SECONDS = 5.0
 MOST_RUNS = 200
 """How many of the newest runs are read, one by one, when nothing else is to do: the newest first.
@@ -97,17 +102,19 @@ class Watcher:
         *,
         settings: Callable[[], Settings] | None = None,
         at_rest: Callable[[], None] = lambda: None,
+        doubt: Callable[[], None] = lambda: None,
         measures: Hashable = None,
     ) -> None:
         """`connected` returns the flow with its logins; it is called whenever the connections are made again.
 
         `settings` is for FlowWatch. `at_rest` is called when the thread ends, because no page of the flow is open.
+        `doubt` is called after an error that other logins may end, RENEW_SECONDS apart.
         `measures` identifies the lane and the clusters whose lag it measures; None: nothing is the same.
         """
         self.measures = measures
         self.name = secrets.token_urlsafe(9)
         """A different name for each watcher: each numbers its snapshots from 1."""
-        self._at_rest = at_rest
+        self._at_rest, self._doubt = at_rest, doubt
         self._connected, self._settings = connected, settings
         self._source, self._target = source, target
         self._inbox: SimpleQueue[Job | None] = SimpleQueue()
@@ -125,6 +132,9 @@ class Watcher:
         self._jobs: dict[str, Job] = {}
         self._answers = Answers()
         self._closed = False
+        self._is_stale = False
+        """Whether the connections are to be made again."""
+        self._renew_at = 0.0
 
     @property
     def last(self) -> Snapshot:
@@ -228,6 +238,11 @@ class Watcher:
         """Poll now rather than in a few seconds."""
         self._inbox.put(None)
 
+    def renew(self) -> None:
+        """Make the connections again and poll, because the logins are others now."""
+        self._is_stale = True
+        self.nudge()
+
     def close(self) -> None:
         """End the thread after its present work."""
         self._closed = True
@@ -249,13 +264,17 @@ class Watcher:
             while not self._closed and (time.monotonic() - self._asked_at < AT_REST_SECONDS or not self._inbox.empty()):
                 began, computed = time.monotonic(), time.thread_time()
                 try:
+                    if self._is_stale and watch is not None:
+                        watch.close()
+                        watch = None
+                    self._is_stale = False
                     watch = watch or self._watch()
                     with self._turn(watch), left_uncollected():
                         began = time.monotonic()
                         if not self._closed:
                             self._look(watch)
                 except FerryError as error:  # a missing secret or connection
-                    self._take(FlowPoll.hindered(None, {"": error}), (), "")
+                    self._poll_ended(FlowPoll.hindered(None, {"": error}), (), "")
                 except Exception as error:
                     why = self._unforeseen(error, "the page cannot look")
                     self._take(FlowPoll(view=None, lags=None, troubles={}, hindrances=[why]), (), "")
@@ -304,6 +323,10 @@ class Watcher:
         try:
             with left_uncollected():
                 return job.work(with_flow)
+        except FerryError as error:  # also while polls succeed: their connections were made with a login that was right
+            if may_be_login(error):
+                self._in_doubt()
+            raise
         finally:
             if watch is None:
                 with_flow.close()
@@ -330,7 +353,21 @@ class Watcher:
         known: tuple[RunDigest, ...] = self._seen.runs
         if poll.view is not None:
             known = self._runs(watch, poll)
-        self._take(poll, known, watch.flow.lane)
+        self._poll_ended(poll, known, watch.flow.lane)
+
+    def _poll_ended(self, poll: FlowPoll, runs: tuple[RunDigest, ...], lane: str) -> None:
+        self._take(poll, runs, lane)
+        if poll.doubts and self._in_doubt():
+            self._is_stale = True
+
+    def _in_doubt(self) -> bool:
+        """Have the logins brought again; return False if that was done less than RENEW_SECONDS ago."""
+        now = time.monotonic()
+        if now < self._renew_at:
+            return False
+        self._renew_at = now + RENEW_SECONDS
+        self._doubt()
+        return True
 
     def _runs(self, watch: FlowWatch, poll: FlowPoll) -> tuple[RunDigest, ...]:
         """Return digests of the newest runs.

@@ -63,6 +63,7 @@ class Told:
     got: Any = None
     error: str = ""
     at_ms: int = 0
+    failed_ms: int = 0
     is_asked: bool = False
     needs: tuple[str, ...] = ()
 

@@ -137,6 +137,48 @@ def test_where_clients_are_is_on_the_list_and_on_the_overview(
         assert said not in desk.page(path), "the ledger of the flow back may know better"
 
 
+@pytest.fixture
+def site(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """The page at one of two sites that share a file: the flow back is in it, but is not local."""
+    config = Path(os.environ["FERRY_CONFIG"])
+    config.write_text(f"{config.read_text()}backup->primary.enabled = true\nbackup->primary.topics = .*\n")
+    monkeypatch.setenv("FERRY_CLUSTERS", "backup")
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.amend(moved=MOVED)
+    return desk
+
+
+def test_a_site_does_not_claim_where_clients_are_without_the_ledger_of_the_other(site: Desk) -> None:
+    for path in ("/", f"{HERE}/"):
+        assert "Clients are" not in site.page(path), path
+    assert "<dt>Clients</dt><dd>\u2013<small>not known here" in site.page(f"{HERE}/")
+
+
+def test_a_site_starts_switches_whose_flow_back_is_not_local(site: Desk) -> None:
+    for path in ("/", "/reports"):
+        assert 'data-ask="failback"' in site.page(f"{HERE}{path}"), path
+    for verb, cluster in (("failback", "primary"), ("switchover", "backup"), ("failover", "backup")):
+        status, answer = site.act(verb, {"reason": "drill", "confirm": cluster, "reverse": True})
+        assert status == 200, answer
+    assert [dag for dag, *_ in site.triggered] == [
+        f"ferry_{verb}__primary__backup" for verb in ("failback", "switchover", "failover")
+    ]
+
+
+def test_a_flow_that_is_not_local_is_not_called_missing(site: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = site.page("/flow/backup/primary/", status=404)
+    assert "FERRY_CLUSTERS" in page
+    assert "has no enabled flow" not in page
+    assert "has no enabled flow" in site.page("/flow/backup/nosuch/", status=404)
+    monkeypatch.setenv("FERRY_CLUSTERS", "third")
+    config = Path(os.environ["FERRY_CONFIG"])
+    text = config.read_text().replace("clusters = ", "clusters = third, ")
+    config.write_text(f"{text}third.bootstrap.servers = 127.0.0.1:1\n")
+    page = site.page("/")
+    assert "FERRY_CLUSTERS" in page
+    assert "enables no flow" not in page
+
+
 def test_the_later_of_both_directions_counts() -> None:
     back = replace(MOVED, cluster="primary", since_ms=NINE + 1)
     there, other = Status(ledger_ms=NINE, moved=MOVED), Status(ledger_ms=NINE, moved=back)

@@ -26,6 +26,7 @@ from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.watch import FlowPoll
 from ferry.registry import parts_of
 from ferry_airflow.page.features import feature_pages
+from ferry_airflow.page.filters import moment
 from ferry_airflow.page.mount import views
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import PAGES, answered, digest
@@ -220,6 +221,23 @@ def test_all_partitions_of_a_group_are_on_pages_of_its_own(desk: Desk) -> None:
 def test_that_groups_were_cut_off_is_said(desk: Desk) -> None:
     answered(desk, ("OfGroups", ()), ((), (), True))
     assert "Only the first 2\u202f000 groups by name are here" in desk.page(f"{HERE}/groups")
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "got"),
+    [("groups", ("OfGroups", ()), ((), (), False)), ("backfills", ("lanes",), [])],
+)
+def test_an_answer_that_could_not_be_renewed_keeps_its_age(
+    desk: Desk, path: str, key: tuple[object, ...], got: object
+) -> None:
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
+    answered(desk, key, got)
+    kept, noon = desk.watcher.kept_answers[key], 1_700_000_000_000
+    kept.at_ms, kept.failed_ms, kept.error = noon, wall_ms(), "it is silent"
+    page = desk.page(f"{HERE}/{path}")
+    tried = page.partition("Last tried ")[2].partition("</p>")[0]
+    assert (moment(kept.failed_ms) in tried, moment(noon) in tried) == (True, False)
+    assert moment(noon) in page.partition("Last tried ")[2].partition("</p>")[2]
 
 
 def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:

@@ -434,7 +434,7 @@ def test_a_reply_has_a_bound_and_what_goes_beyond_is_said(
     monkeypatch.setitem(
         cast("dict[type[object], object]", HANDLERS),
         OfRefusals,
-        lambda *_: Answer(error="x" * 5_000, at_ms=1),
+        lambda *_: Answer(error="x" * 5_000, failed_ms=1),
     )
     service = Service(Flows(), Watchers(), stays=True)
     reader = Reader(lambda message, _: service.reply(message), config=str(config), lookup=unknown)

@@ -101,7 +101,7 @@ class AtOnce(Watcher):
         try:
             return Answer(got=work(FlowWatch(self.flow, patience_s=3.0)), at_ms=wall_ms())
         except Refused as error:
-            return Answer(error=str(error), at_ms=wall_ms())
+            return Answer(error=str(error), failed_ms=wall_ms())
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from ferry.wire.batch import batches
 
 MOST_PARTITIONS = 32
 """Partitions of one request: a broker opens all batches of it before it answers."""
-_TIMEOUT_MS = 30_000
+_TIMEOUT_MS = 20_000
+"""How long a broker may try. The client's `request.timeout.ms` is longer, so that the answer names the partition."""
 
 
 class _Empty(OneByOne):

@@ -18,6 +18,7 @@ _HINDRANCES = {
     codes.UNKNOWN_TOPIC_OR_PARTITION: RefusalKind.TARGET_CHANGED,
     codes.UNKNOWN_TOPIC_ID: RefusalKind.TARGET_CHANGED,
 }
+"""Conditions that only an operator can end, and of which `codes.advised` has the remedy."""
 
 
 def leader_of(target: Cluster, piece: Slice, offset: int, code: str = "target.leaderless") -> int:
@@ -41,7 +42,10 @@ def out_of_time(piece: Slice, offset: int, cluster: str, said: Iterable[str | No
 
 
 def answered_drop(piece: Slice, offset: int, code: int, cluster: str, act: str, grant: str) -> Drop | None:
-    """Return the drop for an error code that concerns one slice alone; None for any other code.
+    """Return the drop for an error code that a broker answered for one partition.
+
+    None for a code of the transaction, its producer or its coordinator: it concerns all partitions. A code that is not
+    known here concerns its partition, and may pass.
 
     `act` is what was tried on the partition, `grant` the operation that it needs.
     """
@@ -51,4 +55,6 @@ def answered_drop(piece: Slice, offset: int, code: int, cluster: str, act: str, 
     if code in _HINDRANCES:
         kind, answer = _HINDRANCES[code], codes.advised(code)
         return drop("target.answers", piece, offset, kind=kind, passing=True, answer=answer, **where)
-    return None
+    if code in codes.OF_TRANSACTION:
+        return None
+    return drop("target.fails", piece, offset, passing=True, answer=codes.describe(code), **where)

@@ -23,6 +23,14 @@ from ferry.protocol.drops import Drop, drop, verdict
 IN_FLIGHT = 5
 """Requests in flight per broker: the most for which Kafka keeps an idempotent producer's order."""
 
+_NOT_ACCEPTED = {
+    codes.INVALID_RECORD: "batch.not-accepted",
+    codes.CORRUPT_MESSAGE: "batch.not-accepted",
+    codes.UNSUPPORTED_FOR_MESSAGE_FORMAT: "batch.old-format",
+    codes.UNSUPPORTED_COMPRESSION_TYPE: "batch.compression",
+}
+"""The refusals of batches that the target does not take, however often they are sent."""
+
 
 class Entry(NamedTuple):
     """A batch of a request, and the part of the chunk that it belongs to."""
@@ -182,9 +190,15 @@ class ProduceQueue:
         """
         again: list[TopicPartition] = []
         drops: list[Drop] = []
-        names = {self._target.topics[topic].topic_id: topic for topic in {topic for topic, _ in request.entries}}
+        names = {
+            self._target.topics[topic].topic_id: topic
+            for topic in {topic for topic, _ in request.entries}
+            if topic in self._target.topics
+        }
         for topic in answer.responses:
-            name = topic.name or names[topic.topic_id]
+            name = topic.name or names.get(topic.topic_id)
+            if name is None:  # the metadata no longer has the topic, so the chunk is repeated without it
+                raise Retryable(f"cluster {self._target.alias} answers for a topic that was deleted since it was asked")
             for outcome in topic.partition_responses:
                 part, out = request.entries[name, outcome.index]
                 base = out.start
@@ -245,7 +259,7 @@ class ProduceQueue:
         if code == codes.INVALID_TIMESTAMP:
             words = [each.batch_index_error_message for each in outcome.record_errors or ()]
             return out_of_time(piece, base, self._target.alias, [*words, outcome.error_message])
-        if code in (codes.INVALID_RECORD, codes.CORRUPT_MESSAGE):
-            why = f"{codes.describe(code)} {outcome.error_message or ''}"
-            return drop("batch.not-accepted", piece, base, at=base, place=place, cluster=cluster, words=why)
+        if code in _NOT_ACCEPTED:
+            why = f"{codes.describe(code)} {outcome.error_message or ''}".rstrip()
+            return drop(_NOT_ACCEPTED[code], piece, base, at=base, place=place, cluster=cluster, words=why)
         return self._refused(piece, base, code)

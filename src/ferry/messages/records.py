@@ -101,5 +101,16 @@ RECORDS: Mapping[str, Entry] = {
         "{place} on cluster {cluster} does not accept the batch at source offset {at} ({words})",
         "compare the topics' cleanup settings",
     ),
+    "batch.old-format": Entry(
+        K.INVALID_CONFIG,
+        "{place} on cluster {cluster} does not accept the batch at source offset {at}, because it keeps an old message "
+        "format ({words})",
+        "set message.format.version of that topic to 0.11.0 or newer, and name it in config.properties.exclude",
+    ),
+    "batch.compression": Entry(
+        K.INVALID_CONFIG,
+        "{place} on cluster {cluster} does not accept the compression of the batch at source offset {at} ({words})",
+        "raise inter.broker.protocol.version of its brokers to 2.1 or newer, or set producer.compression.type = lz4",
+    ),
     "slot.failed": Entry(K.SLOT_FAILED, "{piece} was not (wholly) copied", "{why}"),
 }

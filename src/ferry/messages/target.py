@@ -141,6 +141,9 @@ TARGET: Mapping[str, Entry] = {
     ),
     "target.leaderless": Entry(K.NO_LEADER, "{why}", "bring its brokers back"),
     "target.answers": Entry(None, "{place} on cluster {cluster} answers {answer}"),
+    "target.fails": Entry(
+        K.NO_LEADER, "{place} on cluster {cluster} answers {answer}", "look at the log of its leader"
+    ),
     "target.not-authorized": Entry(
         K.NOT_AUTHORIZED, "not allowed to {act} {place} on cluster {cluster}", "grant {grant}"
     ),

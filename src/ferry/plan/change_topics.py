@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ferry.errors import Refused
+from ferry.errors import FerryError, Unreachable
 from ferry.kafka.admin.topic_settings import alter_settings
 from ferry.kafka.admin.topics import (
     NewTopic,
@@ -25,10 +25,11 @@ from ferry.model import ChangeKind, Refusal, RefusalKind, Sentence, TopicChange
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
 
-_KINDS: Mapping[type[Refused], RefusalKind] = {
+_KINDS: Mapping[type[FerryError], RefusalKind] = {
     NotPermitted: RefusalKind.NOT_AUTHORIZED,
     PolicyViolated: RefusalKind.POLICY,
     QuotaExceeded: RefusalKind.QUOTA,
+    Unreachable: RefusalKind.NO_LEADER,
 }
 
 
@@ -51,7 +52,8 @@ LastLook = Callable[[], Awaitable[None]]
 async def change_topics(target: Cluster, changes: Collection[TopicChange], last_look: LastLook) -> Changed:
     """Carry out the changes, and wait until every partition of created and grown topics has a leader.
 
-    A topic that fails does not stop the others. Raises what `last_look` raises: then nothing more is changed.
+    A topic that fails does not stop the others. Raises what `last_look` raises: then nothing more is changed. Raises
+    Unreachable when no controller answers.
     """
     larger = [*_of(changes, ChangeKind.CREATE), *_of(changes, ChangeKind.GROW)]
     if larger:
@@ -101,7 +103,9 @@ async def _rest(
     deleting = {change.topic: change for change in _of(changes, ChangeKind.DELETE)}
     if configuring:
         await last_look()
-    errors = await alter_settings(target, {name: change.configs for name, change in configuring.items()})
+    errors: dict[str, FerryError] = {
+        **await alter_settings(target, {name: change.configs for name, change in configuring.items()})
+    }
     if deleting:
         await last_look()
     ids = {name: target.topics[name].topic_id for name in deleting if name in target.topics}
@@ -150,6 +154,6 @@ def _is_complete(info: TopicInfo | None, partitions: int) -> bool:
     )
 
 
-def _refusal(change: TopicChange, error: Refused) -> Refusal:
+def _refusal(change: TopicChange, error: FerryError) -> Refusal:
     kind = _KINDS.get(type(error), RefusalKind.INVALID_CONFIG)
     return refused_as(error, change.source_topic, kind=kind)

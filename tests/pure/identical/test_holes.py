@@ -188,6 +188,22 @@ def test_a_permission_that_was_taken_away_is_named_and_the_other_partitions_are_
         assert lane.is_identical()
 
 
+@pytest.mark.parametrize("code", [-1, 6, 7, 43])
+def test_a_lasting_error_of_a_marker_leaves_its_partition_out_and_the_others_are_copied(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = Marking("rcr", "rr")
+    with at_work(lane):
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", code=code, times=1000))
+        result = lane.run("r")
+        assert [(at, one.code) for at, one in result.refusals.items()] == [(place(0), "target.fails")]
+        assert lane.ends()[place(1)] == 2
+        lane.target.faults.clear()
+        with later(monkeypatch, AFTER_ALL_MS):
+            assert lane.run("second").refusals == {}
+        assert lane.is_identical()
+
+
 def test_a_record_that_is_gone_is_refused_whoever_may_write_markers() -> None:
     lane = Marking("rrcrr")
     entries = lane.source.log(TOPIC).entries

@@ -187,6 +187,17 @@ def test_without_the_permission_to_delete_nothing_is_written() -> None:
         assert (refusal.kind, lane.target.log(TOPIC).end) == (RefusalKind.NOT_AUTHORIZED, 0)
 
 
+@pytest.mark.parametrize("code", [-1, codes.POLICY_VIOLATION])
+def test_a_lasting_error_of_the_deletion_leaves_its_partition_out_and_the_others_are_copied(code: int) -> None:
+    lane = Later([[3], [4]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="DeleteRecords", code=code, times=99, skip=1))
+        found = lane.copy(attempt).refusals
+        assert [(at, one.code) for at, one in found.items()] == [(place(), "target.fails")]
+        assert (lane.ends(), lane.stands(1)) == ({place(1): 4}, 4)
+
+
 def test_nothing_is_deleted_up_to_the_end_of_the_log() -> None:
     """Where the copy ends among the empty records, they stay: a broker that loads such a log may begin it at 0."""
     lane = Later([[3]])

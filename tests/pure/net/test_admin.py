@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from ferry.errors import Refused, Unreachable
+from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.admin.topics import (
     NewTopic,
     NotPermitted,
@@ -19,15 +19,18 @@ from ferry.kafka.admin.topics import (
     TooFewBrokers,
     create_topics,
     delete_topics,
+    grow_topics,
 )
 from ferry.kafka.connect import codes
-from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
+from ferry.model import ChangeKind, RefusalKind, TopicChange
+from ferry.plan.change_topics import change_topics
 from tests.golden import Golden, brief
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 Answer = Callable[[list[str]], dict[str, int]]
-Created = Callable[[Answer, list[str]], dict[str, Refused]]
+Created = Callable[..., dict[str, FerryError]]
 
 
 @pytest.fixture
@@ -36,7 +39,7 @@ def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Created]:
     loop = event_loop()
     cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
 
-    def work(answer: Answer, names: list[str]) -> dict[str, Refused]:
+    def work(answer: Answer, names: list[str], partitions: int = 600) -> dict[str, FerryError]:
         async def ask(_: Cluster, request: Any, node: int | None = None) -> Any:
             said = answer([topic.name for topic in request.topics])
             return SimpleNamespace(
@@ -44,8 +47,8 @@ def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Created]:
             )
 
         monkeypatch.setattr(Cluster, "ask", ask)
-        topics = [NewTopic(name=name, partitions=600, replication_factor=1, configs={}) for name in names]
-        result: dict[str, Refused] = loop.run(partial(create_topics, cluster, topics))
+        topics = [NewTopic(name=name, partitions=partitions, replication_factor=1, configs={}) for name in names]
+        result: dict[str, FerryError] = loop.run(partial(create_topics, cluster, topics))
         return result
 
     yield work
@@ -118,6 +121,70 @@ def test_a_controller_that_moves_all_the_time_is_no_quota(created: Created) -> N
         created(answer, ["one"])
 
 
+@pytest.mark.parametrize("code", [codes.REQUEST_TIMED_OUT, codes.NOT_ENOUGH_REPLICAS])
+def test_a_topic_that_is_never_created_in_time_stops_no_other(created: Created, code: int, golden: Golden) -> None:
+    """Six hundred partitions each: each is in a request of its own."""
+    asked: list[str] = []
+
+    def answer(names: list[str]) -> dict[str, int]:
+        asked.extend(names)
+        return {name: code if name == "bad" else 0 for name in names}
+
+    failed = created(answer, ["first", "bad", "last"])
+    assert {name: type(error) for name, error in failed.items()} == {"bad": Unreachable}
+    assert (asked[0], asked[-1], asked.count("last")) == ("first", "last", 1)
+    golden(failed["bad"])
+
+
+def test_a_topic_that_is_late_and_a_quota_are_named_each(created: Created) -> None:
+    said = {"late": codes.REQUEST_TIMED_OUT, "over": codes.THROTTLING_QUOTA_EXCEEDED}
+
+    def answer(names: list[str]) -> dict[str, int]:
+        return {name: said.get(name, 0) for name in names}
+
+    failed = created(answer, ["first", "late", "over", "next"], partitions=300)
+    assert {name: type(error) for name, error in failed.items()} == {
+        "late": Unreachable,
+        "over": QuotaExceeded,
+        "next": QuotaExceeded,
+    }
+
+
+def test_a_controller_that_never_answers_is_unreachable(created: Created) -> None:
+    def answer(names: list[str]) -> dict[str, int]:
+        raise Retryable("connection refused")
+
+    with pytest.raises(Unreachable):
+        created(answer, ["one"])
+
+
+def test_a_topic_that_an_earlier_try_grew_is_done_though_another_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
+
+    async def ask(_: Cluster, request: Any, node: int | None = None) -> Any:
+        return SimpleNamespace(
+            results=[
+                SimpleNamespace(
+                    name=topic.name,
+                    error_code=codes.REQUEST_TIMED_OUT if topic.name == "late" else codes.INVALID_REQUEST,
+                    error_message=None,
+                )
+                for topic in request.topics
+            ]
+        )
+
+    async def refresh(_: Cluster, topics: Collection[str]) -> dict[str, Any]:
+        return {name: SimpleNamespace(partitions=dict.fromkeys(range(6 if name == "grown" else 2))) for name in topics}
+
+    monkeypatch.setattr(Cluster, "ask", ask)
+    monkeypatch.setattr(Cluster, "refresh", refresh)
+    failed = loop.run(lambda: grow_topics(cluster, {"grown": 6, "late": 6}))
+    assert {name: type(error) for name, error in failed.items()} == {"late": Unreachable}
+    cluster.close()
+    loop.close()
+
+
 def test_topics_are_deleted_by_their_ids_each_with_its_own_refusal(
     monkeypatch: pytest.MonkeyPatch, golden: Golden
 ) -> None:
@@ -141,9 +208,47 @@ def test_topics_are_deleted_by_their_ids_each_with_its_own_refusal(
         )
 
     monkeypatch.setattr(Cluster, "ask", ask)
-    failed: dict[str, Refused] = loop.run(lambda: delete_topics(cluster, ids))
+    failed: dict[str, FerryError] = loop.run(lambda: delete_topics(cluster, ids))
     assert {name: type(error) for name, error in failed.items()} == {"kept": NotPermitted, "later": QuotaExceeded}
     golden(failed["kept"])
     assert loop.run(lambda: delete_topics(cluster, {})) == {}
+    cluster.close()
+    loop.close()
+
+
+def test_a_deletion_that_keeps_timing_out_is_a_refusal_and_the_others_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
+    ids = {f"a.{name}": UUID(int=number) for number, name in enumerate(("gone", "other"), start=1)}
+    cluster.topics = {
+        name: TopicInfo(name=name, topic_id=topic_id, internal=False, partitions={}) for name, topic_id in ids.items()
+    }
+
+    async def ask(_: Cluster, request: Any, node: int | None = None) -> Any:
+        late = {ids["a.gone"]: codes.REQUEST_TIMED_OUT}
+        return SimpleNamespace(
+            responses=[
+                SimpleNamespace(
+                    name=None, topic_id=one.topic_id, error_code=late.get(one.topic_id, 0), error_message=None
+                )
+                for one in request.topics
+            ]
+        )
+
+    async def look() -> None:
+        pass
+
+    monkeypatch.setattr(Cluster, "ask", ask)
+    changes = [
+        TopicChange(kind=ChangeKind.DELETE, topic=name, source_topic=name[2:], partitions=1, replication_factor=1)
+        for name in ids
+    ]
+    changed = loop.run(lambda: change_topics(cluster, changes, look))
+    assert [one.topic for one in changed.done] == ["a.other"]
+    assert {name: (one.topic, one.kind) for name, one in changed.unset.items()} == {
+        "gone": ("gone", RefusalKind.NO_LEADER)
+    }
     cluster.close()
     loop.close()

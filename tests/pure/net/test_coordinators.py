@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
+from ferry.features.groups.acts.written import outcome_of
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TooOld, TopicInfo, event_loop
 from ferry.kafka.groups.coordinators import NotPermittedGroup, coordinators
@@ -188,6 +190,41 @@ def test_a_group_with_very_many_offsets_is_written_in_parts(cluster: Scripted) -
     assert len(cluster.sent) > 1
     sent = [part.partition_index for request in cluster.sent for topic in request.topics for part in topic.partitions]
     assert sorted(sent) == list(range(200))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (codes.UNKNOWN_MEMBER_ID, GroupActive),
+        (codes.GROUP_AUTHORIZATION_FAILED, NotPermittedGroup),
+        (codes.COORDINATOR_LOAD_IN_PROGRESS, Unreachable),
+    ],
+)
+def test_what_was_written_of_a_group_before_it_failed_counts(
+    cluster: Scripted, code: int, kind: type[FerryError]
+) -> None:
+    """A member joins between two requests, a grant is taken away, or the coordinator moves and does not load."""
+    places = [TopicPartition(f"topic-{number % 30}", number // 30) for number in range(3_000)]
+    offsets = {"app": {place: CommittedOffset(offset=1) for place in places}, "good": {PLACES[0]: CommittedOffset(7)}}
+    cluster.codes["app"] = chain([codes.NONE], forever(code))
+    done = cluster.loop.run(partial(commit_offsets, cluster, offsets))
+    first = next(request for request in cluster.sent if request.group_id == "app")
+    acknowledged = {
+        TopicPartition(topic.name, part.partition_index) for topic in first.topics for part in topic.partitions
+    }
+    assert 0 < len(acknowledged) < len(places)
+    assert done.written == {"app": acknowledged, "good": {PLACES[0]}}
+    assert {group: type(error) for group, error in done.failed.items()} == {"app": kind}
+    assert f"{len(acknowledged)} of 3000 offsets" in str(done.failed["app"])
+    outcome = outcome_of(offsets, done, left=(), unchanged=0, at_ms=0)
+    assert (outcome.groups, outcome.offsets) == (2, len(acknowledged) + 1)
+    assert [one.group for one in outcome.left] == ["app"]
+
+
+def test_a_partition_that_another_answer_refuses_is_not_written(cluster: Scripted) -> None:
+    cluster.parts = {PLACES[1]: codes.UNKNOWN_TOPIC_OR_PARTITION}
+    done = cluster.commit("app")
+    assert (done.written, list(done.refused["app"])) == ({"app": {PLACES[0], PLACES[2]}}, [PLACES[1]])
 
 
 def test_nothing_is_asked_about_no_group(cluster: Scripted) -> None:

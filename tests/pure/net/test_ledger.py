@@ -137,6 +137,32 @@ def test_a_broken_disk_is_named_with_its_ledger_and_cluster(
     golden(caught.value)
 
 
+class Gone(Offline):
+    """A cluster whose ledger was deleted after its metadata was read."""
+
+    async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
+        self.topics.clear()
+        return {}
+
+
+@pytest.mark.parametrize(
+    "work",
+    [lambda ledger: ledger.read(0, 5), lambda ledger: ledger.append([Record(key=b"k", value=b"v")])],
+    ids=["read", "append"],
+)
+def test_a_ledger_that_was_deleted_meanwhile_is_named(
+    work: Callable[[LedgerTopic], Awaitable[object]], golden: Golden
+) -> None:
+    cluster = Gone()
+    try:
+        with pytest.raises(Unreachable) as caught:
+            cluster.loop.run(work, LedgerTopic(cluster, "primary"))
+    finally:
+        cluster.close()
+        cluster.loop.close()
+    golden(caught.value)
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [

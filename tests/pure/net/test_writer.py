@@ -276,3 +276,11 @@ def test_a_transaction_that_was_open_for_too_long_names_a_quota_that_was_the_cau
     with pytest.raises(Fenced) as caught:
         writer.raise_for(codes.INVALID_PRODUCER_EPOCH, "writing")
     golden(caught.value)
+
+
+def test_a_batch_for_a_topic_that_is_gone_is_not_sent(told: Callable[..., Writer], golden: Golden) -> None:
+    writer = told(lambda _: pytest.fail("a request was sent"))
+    writer.cluster.topics = {}
+    with pytest.raises(Retryable) as caught:
+        writer.produced(NAME, {OPEN: b""}, 11)
+    golden(caught.value)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.copy.chunk import PartProgress
-from ferry.errors import Refused, Retryable
+from ferry.errors import Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
@@ -64,6 +64,31 @@ def test_a_run_that_ends_inside_an_aborted_batch_ends_there() -> None:
         lane.most_records = None
         lane.copy(lane.begin(lane.open("second")))
         assert lane.copied(0) == [0, 1, 2, 8, 9]
+
+
+@pytest.mark.parametrize("skip", [0, 1, 2])
+def test_a_ledger_that_is_deleted_while_a_slot_works_ends_it_and_its_transaction(skip: int) -> None:
+    lane = Lane([[3], [2]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        gone = codes.UNKNOWN_TOPIC_OR_PARTITION
+        lane.target.faults.append(
+            Fault(api="Fetch", topic=LEDGER, code=gone, times=9999, skip=skip, then=lambda: lane.target.unaware.add(1))
+        )
+        with pytest.raises(Unreachable, match=LEDGER):
+            lane.copy(attempt)
+        assert lane.target.target.open_transactions() == []
+        assert [lane.copied(0), lane.copied(1)] == [[], []]
+
+
+def test_a_topic_that_leaves_the_metadata_while_its_answer_is_under_way_is_asked_for_again() -> None:
+    lane = Lane([[3], [2]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        forgotten = Fault(api="Produce", topic=TOPIC, then=lambda: lane.clusters[1].topics.pop(TOPIC))
+        lane.target.faults.append(forgotten)
+        result = lane.copy(attempt)
+        assert (forgotten.happened, result.retries, result.refusals, lane.is_whole()) == (1, 1, {}, True)
 
 
 def test_a_stranger_between_two_batches_refuses_the_partition() -> None:

@@ -20,8 +20,9 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import TRANSACTION, Cluster
 
 _REQUEST_PARTITIONS = 1_000
-_TIMEOUT_MS = 30_000
-_TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT, codes.NOT_ENOUGH_REPLICAS})
+_TIMEOUT_MS = 20_000
+"""How long a controller may try. The client's `request.timeout.ms` is longer, so that the answer names the topic."""
+_LATE = frozenset({codes.REQUEST_TIMED_OUT, codes.NOT_ENOUGH_REPLICAS})
 
 
 class NotPermitted(Refused):
@@ -34,6 +35,10 @@ class TooFewBrokers(Refused):
 
 class PolicyViolated(Refused):
     """A policy of the cluster (`create.topic.policy.class.name`, `alter.config.policy.class.name`) forbids it."""
+
+
+class NotYet(Retryable):
+    """The controller answers for one topic that it has not changed it so far."""
 
 
 class QuotaExceeded(Refused):
@@ -59,17 +64,18 @@ class NewTopic:
 async def create_topic(cluster: Cluster, topic: NewTopic) -> None:
     """Create a topic; one that exists already is not an error.
 
-    Raises NotPermitted, TooFewBrokers, PolicyViolated and QuotaExceeded, and Refused with the broker's reason
-    otherwise.
+    Raises NotPermitted, TooFewBrokers, PolicyViolated and QuotaExceeded, Refused with the broker's reason otherwise,
+    and Unreachable.
     """
     for error in (await create_topics(cluster, [topic])).values():
         raise error
 
 
-async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[str, Refused]:
-    """Create topics, many in a request; return by name the refusal of each topic that was not created.
+async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[str, FerryError]:
+    """Create topics, many in a request; return by name the error of each topic that was not created.
 
-    The refusals are those that `create_topic` raises.
+    The errors are those that `create_topic` raises: Unreachable for a topic that the controller did not create in time.
+    Raises Unreachable when no controller answers.
     """
     kind = CreateTopicsRequest.CreatableTopic
     entries = {
@@ -96,24 +102,26 @@ async def create_topics(cluster: Cluster, topics: Iterable[NewTopic]) -> dict[st
     return await _in_portions(cluster, entries, lambda entry: max(1, entry.num_partitions), ask, judge)
 
 
-async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, Refused]:
-    """Raise topics to a number of partitions, many in a request; return by name the refusals of those that were not."""
+async def grow_topics(cluster: Cluster, counts: Mapping[str, int]) -> dict[str, FerryError]:
+    """Raise topics to a number of partitions, many in a request; return by name the errors of those that were not.
+
+    Errors are as those of `create_topics`.
+    """
     kind = CreatePartitionsRequest.CreatePartitionsTopic
     entries = {name: kind(name=name, count=count, assignments=None) for name, count in counts.items()}
+    grown: set[str] = set()
+    """Topics that have so many: an earlier try grew them, or another client."""
 
     async def ask(part: list[Any]) -> list[tuple[str, Any]]:
         request = CreatePartitionsRequest(topics=part, timeout_ms=_TIMEOUT_MS, validate_only=False)
         outcomes = (await cluster.ask(request)).results
         failed = [outcome.name for outcome in outcomes if outcome.error_code]
-        grown = await cluster.refresh(failed) if failed else {}  # by an earlier try, or by another client
-        return [
-            (outcome.name, outcome)
-            for outcome in outcomes
-            if outcome.name not in grown or len(grown[outcome.name].partitions) < counts[outcome.name]
-        ]
+        there = await cluster.refresh(failed) if failed else {}
+        grown.update(name for name, info in there.items() if len(info.partitions) >= counts[name])
+        return [(outcome.name, outcome) for outcome in outcomes]
 
     def judge(name: str, outcome: Any) -> None:
-        if outcome.error_code:
+        if outcome.error_code and name not in grown:
             what = f"topic {name} on cluster {cluster.alias} was not grown to {counts[name]} partitions"
             raise_for(what, outcome, "ALTER")
 
@@ -126,25 +134,48 @@ async def _in_portions(
     partitions: Callable[[Any], int],
     ask: Callable[[list[Any]], Awaitable[list[tuple[str, Any]]]],
     judge: Callable[[str, Any], None],
-) -> dict[str, Refused]:
-    """Ask for entries by name, some partitions at a time: a controller refuses a request for too many."""
-    failed: dict[str, Refused] = {}
+) -> dict[str, FerryError]:
+    """Ask for entries by name, some partitions at a time: a controller refuses a request for too many.
+
+    A topic that is not changed in time fails alone. Raises Unreachable when topics got no answer of their own.
+    """
+    refused: dict[str, Refused] = {}
+    failed: dict[str, FerryError] = {}
+    answers: dict[str, Retryable] = {}
     left = list(entries)
+
+    def noted(name: str, outcome: Any) -> None:
+        try:
+            judge(name, outcome)
+        except Retryable as error:
+            answers[name] = error
+            raise
+
     while left:
         sums = accumulate(partitions(entries[name]) for name in left)
         portion = [name for name, size in zip(left, sums, strict=True) if size <= _REQUEST_PARTITIONS] or left[:1]
         left = left[len(portion) :]
         waiting = {name: entries[name] for name in portion}
         try:
-            await settle(cluster, waiting, failed, ask, judge)
-        except Unreachable as error:
-            if not isinstance(error.__cause__, OverQuota):
+            await settle(cluster, waiting, refused, ask, noted)
+        except Unreachable:
+            if not all(isinstance(answers.get(name), (NotYet, OverQuota)) for name in waiting):
                 raise
-            # What is left would wait as long without effect, and everything else would wait for it.
-            cluster.drop_throttled()
-            failed.update({name: _over_quota(cluster, name) for name in (*waiting, *left)})
-            break
-    return failed
+            late = {name: error for name in waiting if isinstance(error := answers[name], NotYet)}
+            failed |= {name: _too_late(cluster, error) for name, error in late.items()}
+            over = [name for name in waiting if name not in late]
+            if over:
+                # What is left would wait as long without effect, and everything else would wait for it.
+                cluster.drop_throttled()
+                failed |= {name: _over_quota(cluster, name) for name in (*over, *left)}
+                break
+    return {**refused, **failed}
+
+
+def _too_late(cluster: Cluster, error: Retryable) -> Unreachable:
+    return Unreachable(
+        f"{error} (given up after {cluster.patience_s:g} s: look at the cluster's health, then run again)"
+    )
 
 
 def _over_quota(cluster: Cluster, topic: str) -> QuotaExceeded:
@@ -154,8 +185,8 @@ def _over_quota(cluster: Cluster, topic: str) -> QuotaExceeded:
     )
 
 
-async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str, Refused]:
-    """Delete topics by their ids; return by name the refusal of each topic that is left.
+async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str, FerryError]:
+    """Delete topics by their ids; return by name the error of each topic that is left, as `create_topics` does.
 
     A topic that was created again under its name has another id, so it stays. One that is gone already is not an error.
     `topics` holds the ids (UUID) by name.
@@ -186,7 +217,8 @@ def raise_for(what: str, outcome: Any, operation: str) -> None:
         raise NotPermitted(f"{what}, {codes.describe(code)}: grant {operation} on it")
     if code == codes.THROTTLING_QUOTA_EXCEEDED:
         raise OverQuota(what)
-    raise _KINDS.get(code, Retryable if code in _TRANSIENT else Refused)(f"{what}: {codes.advised(code, said)}")
+    kind: type[FerryError] = Retryable if code == codes.NOT_CONTROLLER else NotYet if code in _LATE else Refused
+    raise _KINDS.get(code, kind)(f"{what}: {codes.advised(code, said)}")
 
 
 async def transaction_state(cluster: Cluster, transactional_id: str) -> str:

@@ -20,7 +20,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TooOld
 from ferry.kafka.groups.coordinators import Piece, settle_groups
 from ferry.kafka.groups.listing import check_group
-from ferry.model import CommittedOffset, TopicPartition
+from ferry.model import CommittedOffset, TopicPartition, sentence_of, with_text
 
 _MANY_SINCE = 8  # OffsetFetch, Kafka 3.0
 _WITH_NAMES = 9  # later versions of both requests take topic ids
@@ -174,11 +174,13 @@ def _topics(kind: Any, places: _Places) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffsets:
-    """What was not written: groups (`failed`) and single partitions (`refused`), each with the reason."""
+    """What was written, and what was not: groups (`failed`) and single partitions (`refused`), with the reasons."""
 
     failed: dict[str, FerryError]
-    """GroupActive, NotPermittedGroup or Refused: nothing was written. Unreachable: some or all of it may be written."""
+    """GroupActive, NotPermittedGroup or Refused: only what is in `written`. Unreachable: more of it may be written."""
     refused: dict[str, dict[TopicPartition, str]]
+    written: dict[str, set[TopicPartition]] = field(default_factory=dict, compare=False)
+    """Partitions whose offset a coordinator acknowledged, also those of a group that failed in a later request."""
     answered_ms: dict[str, int] = field(default_factory=dict, compare=False)
     """When the last answer about a group came, in epoch milliseconds."""
 
@@ -216,12 +218,13 @@ async def commit_offsets(
     """Write offsets of groups that have no members; a group that has one fails with GroupActive.
 
     Repeated within the cluster's patience where a coordinator moves or does not answer: the same offset twice does no
-    harm. A group with many offsets is written in several requests.
+    harm. A group with many offsets is written in several requests, so a part of a group that fails may be written.
 
     `last_check` raises to stop a process that may have slept meanwhile. It is called when the connection is there,
     right before each request: brokers fence no writer of this request.
     """
     refused: dict[str, dict[TopicPartition, str]] = {}
+    written: dict[str, set[TopicPartition]] = {}
     answered_ms: dict[str, int] = {}
     pieces = [piece for group, places in offsets.items() for piece in _in_pieces(group, places)]
 
@@ -239,21 +242,34 @@ async def commit_offsets(
 
     def judge(piece: Piece[_Offsets], answer: Any) -> None:
         answered_ms[piece.group] = wall_ms()
-        for topic in answer.topics:
-            for part in topic.partitions:
-                code = part.error_code
-                if code in HAS_MEMBERS:
-                    raise GroupActive(
-                        f"group {piece.group} has members on cluster {cluster.alias}: its offsets are theirs"
-                    )
-                if code in _OF_ONE_PARTITION:
-                    place = TopicPartition(topic=topic.name, partition=part.partition_index)
-                    refused.setdefault(piece.group, {})[place] = _why(cluster, place, code)
-                else:
-                    check_group(cluster, piece.group, code, "written", "READ")
+        found = {
+            TopicPartition(topic=topic.name, partition=part.partition_index): part.error_code
+            for topic in answer.topics
+            for part in topic.partitions
+        }
+        done = written.setdefault(piece.group, set())
+        done |= {place for place, code in found.items() if code == codes.NONE}
+        for place, code in found.items():
+            if code in HAS_MEMBERS:
+                raise GroupActive(f"group {piece.group} has members on cluster {cluster.alias}: its offsets are theirs")
+            if code in _OF_ONE_PARTITION:
+                refused.setdefault(piece.group, {})[place] = _why(cluster, place, code)
+                done.discard(place)
+            else:
+                check_group(cluster, piece.group, code, "written", "READ")
 
-    failed = await settle_groups(cluster, pieces, ask, judge, room=1, operation="READ")
-    return CommittedOffsets(failed=failed, refused=refused, answered_ms=answered_ms)
+    errors = await settle_groups(cluster, pieces, ask, judge, room=1, operation="READ")
+    failed = {
+        group: _in_part(error, len(written.get(group, ())), len(offsets[group])) for group, error in errors.items()
+    }
+    return CommittedOffsets(failed=failed, refused=refused, written=written, answered_ms=answered_ms)
+
+
+def _in_part(error: FerryError, count: int, of: int) -> FerryError:
+    """Return why a group failed; it names how many of its offsets were written before that."""
+    if not count:
+        return error
+    return type(error)(with_text(sentence_of(error), f"{error} ({count} of {of} offsets were written before)"))
 
 
 _Offsets = Mapping[TopicPartition, CommittedOffset]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
@@ -61,18 +62,13 @@ class Appender:
         batch = build_batch(records, wall_ms(), identity)
 
         async def send() -> int:
-            part = ProduceRequest.TopicProduceData.PartitionProduceData(index=self._place.partition, records=batch)
-            topic = ProduceRequest.TopicProduceData(
-                name=self._place.topic,
-                topic_id=self._cluster.topics[self._place.topic].topic_id,
-                partition_data=[part],
-            )
-            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[topic])
-            sent_ms = wall_ms()
             try:
-                answer = await self._cluster.ask(request, self._cluster.leader(self._place))
+                leader = self._cluster.leader(self._place)  # first: a topic that was deleted has no id for the request
+                request = self._request(batch)
+                sent_ms = wall_ms()
+                answer = await self._cluster.ask(request, leader)
             except Retryable:
-                await self._cluster.refresh([self._place.topic])
+                await self.look_again()
                 raise
             answered_ms = wall_ms()
             outcome = answer.responses[0].partition_responses[0]
@@ -82,6 +78,22 @@ class Appender:
             return int(outcome.base_offset) + len(records) - 1
 
         return await self._cluster.retrying(send)
+
+    def _request(self, batch: bytes) -> Any:
+        topic = ProduceRequest.TopicProduceData
+        data = topic(
+            name=self._place.topic,
+            topic_id=self._cluster.topics[self._place.topic].topic_id,
+            partition_data=[topic.PartitionProduceData(index=self._place.partition, records=batch)],
+        )
+        return ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[data])
+
+    async def look_again(self) -> None:
+        """Ask for the topic's metadata after an error. Raises Retryable if the topic is gone."""
+        await self._cluster.refresh([self._place.topic])
+        if self._place.topic not in self._cluster.topics:  # one that is only hidden from this login stays there
+            why = codes.advised(codes.UNKNOWN_TOPIC_OR_PARTITION)
+            raise Retryable(f"{self._what} on cluster {self._cluster.alias}: {why}")
 
     async def _identify(self) -> ProducerIdentity:
         answer = await self._cluster.ask(
@@ -116,7 +128,7 @@ class Appender:
         if code in codes.UNAUTHORIZED:
             raise NotPermitted(f"{where}: grant WRITE on it")
         if code in codes.LEADER_MOVED:
-            await self._cluster.refresh([self._place.topic])
+            await self.look_again()
         raise Retryable(where)
 
 

@@ -346,18 +346,19 @@ class LedgerTopic:
     async def _read_on(
         self, feed: Callable[[Batch], None], at: int, end: int, partition_bytes: int = _FETCH_BYTES
     ) -> int:
-        request = fetch_request(
-            self.cluster,
-            {self.place: at},
-            isolation=READ_UNCOMMITTED,
-            max_bytes=_FETCH_BYTES,
-            partition_bytes=partition_bytes,
-            max_wait_ms=200,
-        )
         try:
-            answer = await self.cluster.ask(request, self.cluster.leader(self.place))
+            leader = self.cluster.leader(self.place)  # first: a ledger that was deleted has no id for the request
+            request = fetch_request(
+                self.cluster,
+                {self.place: at},
+                isolation=READ_UNCOMMITTED,
+                max_bytes=_FETCH_BYTES,
+                partition_bytes=partition_bytes,
+                max_wait_ms=200,
+            )
+            answer = await self.cluster.ask(request, leader)
         except Retryable:
-            await self.cluster.refresh([self.place.topic])
+            await self._appender.look_again()
             raise
         for part in fetched(request, answer):
             if part.error_code == codes.OFFSET_OUT_OF_RANGE:
@@ -367,7 +368,7 @@ class LedgerTopic:
                     f"not allowed to read ledger {self.place.topic} on cluster {self.cluster.alias}: grant READ"
                 )
             if part.error_code:
-                await self.cluster.refresh([self.place.topic])
+                await self._appender.look_again()
                 raise Retryable(
                     f"ledger {self.place.topic} on cluster {self.cluster.alias}: {codes.advised(part.error_code)}"
                 )

@@ -199,11 +199,19 @@ class Writer:
         batches: Mapping[TopicPartition, bytes | memoryview],
         max_version: int | None,
     ) -> Any:
-        """Return the request that writes one batch per partition; None as `transactional_id`: in no transaction."""
+        """Return the request that writes one batch per partition; None as `transactional_id`: in no transaction.
+
+        Raises Retryable for a topic that is gone.
+        """
         by_topic: dict[str, list[tuple[int, bytes | memoryview]]] = {}
         for place, records in batches.items():
             by_topic.setdefault(place.topic, []).append((place.partition, records))
         topics = self.cluster.topics
+        gone = next((name for name in by_topic if name not in topics), None)
+        if gone is not None:
+            raise Retryable(
+                f"topic {gone} on cluster {self.cluster.alias}: {codes.advised(codes.UNKNOWN_TOPIC_OR_PARTITION)}"
+            )
         return produce_request(
             transactional_id,
             [(name, topics[name].topic_id, parts) for name, parts in by_topic.items()],

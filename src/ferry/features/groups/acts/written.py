@@ -55,4 +55,4 @@ def latency_of(
 
 def written(group: str, places: Collection[TopicPartition], done: CommittedOffsets) -> set[TopicPartition]:
     """Return the partitions of a group that have their new offset."""
-    return set() if group in done.failed else set(places) - done.refused.get(group, {}).keys()
+    return done.written.get(group, set()).intersection(places)

@@ -9,7 +9,7 @@ from ferry.clock import wall_ms
 from ferry.copy.batching import Batching, BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import Copier
-from ferry.copy.dropped import leader_of
+from ferry.copy.dropped import answered_drop, leader_of
 from ferry.copy.part import Part
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.produce_queue import ProduceQueue, Request
@@ -22,7 +22,7 @@ from ferry.kafka.connect.cluster import Cluster, TooOld
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
 from ferry.messages.refusals import refused
 from ferry.model import Refusal, Slice, TopicPartition
-from ferry.protocol.drops import Drop, Dropped, drop
+from ferry.protocol.drops import Drop, Dropped, drop, verdict
 from ferry.wire.batch import Batch
 
 MOST_MARKERS = 2_000
@@ -157,7 +157,7 @@ class IdenticalCopier(Copier):
         """Pass the holes that partitions are at, all of a leader by one request; return the markers' bytes.
 
         Partitions stop to which a marker of an earlier writer may come yet. Raises Dropped for those whose markers were
-        not answered, or are not permitted, and Retryable.
+        not answered, or are not permitted, Blocked for those that get none now, and Retryable.
         """
         waiting, self._batching.waiting = self._batching.waiting, {}
         if not waiting:
@@ -198,8 +198,13 @@ class IdenticalCopier(Copier):
         denied = [place for place, code in wrong.items() if code in codes.UNAUTHORIZED]
         if denied:
             raise Dropped([_not_permitted(parts[place].piece, parts[place].end) for place in denied])
-        place, code = next(iter(wrong.items()))
-        raise Retryable(f"a marker for {place} on cluster {self._target.alias}: {codes.describe(code)}")
+        alias, drops = self._target.alias, list[Drop | None]()
+        for place, code in wrong.items():
+            found = answered_drop(parts[place].piece, parts[place].end, code, alias, "write a marker to", "ALTER")
+            if found is None:
+                raise Retryable(f"a marker for {place} on cluster {alias}: {codes.describe(code)}")
+            drops.append(found)
+        raise verdict(drops)
 
     def _not_quiet(self, piece: Slice, at: int) -> Drop:
         return not_quiet(piece, at, self._writer.markers.quiet_at(piece.target))

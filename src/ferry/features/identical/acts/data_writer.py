@@ -243,7 +243,7 @@ class DataWriter(Writer):
             raise
         self.markers.answered(ends)
         codes = codes_of(answer)
-        wrong = {place: max(codes.get(place) or {-1}) for place in ends if codes.get(place) != {0}}
+        wrong = {place: max(codes.get(place) or {-1}, key=abs) for place in ends if codes.get(place) != {0}}
         if wrong:
             return wrong
         for place, (_, end) in ends.items():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka.protocol.admin import DeleteRecordsRequest
 
 from ferry.clock import wall_ms
 from ferry.copy.chunk import PartProgress
-from ferry.copy.dropped import answered_drop
+from ferry.copy.dropped import answered_drop, leader_of
 from ferry.copy.part import Part
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.produce_queue import Entry, Request
@@ -26,7 +26,8 @@ from ferry.wire.batch import batches
 
 MOST_PARTITIONS = 32
 """Partitions of one request: a broker opens all batches of it before it answers."""
-_TIMEOUT_MS = 30_000
+_TIMEOUT_MS = 20_000
+"""How long a broker may try. The client's `request.timeout.ms` is longer, so that the answer names the partition."""
 
 
 class _Empty(OneByOne):
@@ -58,7 +59,7 @@ async def pass_over(
     ends = {place: end for place, (_, end) in todo.items()}
     left = sorted(todo)
     while left and not stop():
-        for node, places in _by_leader(target, left).items():
+        for node, places in _by_leader(target, {place: (todo[place][0], ends[place]) for place in left}).items():
             request, now = Request(), wall_ms()
             for place in places:
                 piece, at = todo[place][0], ends[place]
@@ -71,11 +72,11 @@ async def pass_over(
     return frozenset(todo) - frozenset(left)
 
 
-def _by_leader(target: Cluster, places: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
-    """Return the first partitions of each leader. Raises Retryable where one has no leader."""
+def _by_leader(target: Cluster, pieces: Mapping[TopicPartition, tuple[Slice, int]]) -> dict[int, list[TopicPartition]]:
+    """Return the first partitions of each leader. Raises Blocked where one has no leader."""
     found: dict[int, list[TopicPartition]] = {}
-    for place in places:
-        some = found.setdefault(target.leader(place), [])
+    for place, (piece, _) in pieces.items():
+        some = found.setdefault(leader_of(target, piece, piece.start), [])
         if len(some) < MOST_PARTITIONS:
             some.append(place)
     return found
@@ -97,7 +98,8 @@ async def delete_before(target: Cluster, pieces: Mapping[TopicPartition, tuple[S
     """
     by_node: dict[int, list[TopicPartition]] = {}
     for place in sorted(pieces):
-        by_node.setdefault(target.leader(place), []).append(place)
+        piece = pieces[place][0]
+        by_node.setdefault(leader_of(target, piece, piece.start), []).append(place)
     drops: list[Drop] = []
     topic = DeleteRecordsRequest.DeleteRecordsTopic
     for node, places in by_node.items():

@@ -99,8 +99,8 @@ def finish_run(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> t
     Return the report, and why the run is not done, None if it is. A plan with transformed topics is copied in a Spark
     of this machine. `ahead`: offsets that runs after this one are to copy, for the estimate of the remaining time.
 
-    If the target is unreachable after a copy without Spark, the report has what the slots returned. Raises Unreachable
-    if that is nothing, and after a copy in Spark if the ledger cannot be read.
+    If the ledger cannot be written or read after a copy without Spark, the report has what the slots returned, and the
+    groups as failed. Raises the error if that is nothing, and after a copy in Spark.
     """
     with stop_signals() as stop:
         if plan.row_slots:
@@ -119,12 +119,15 @@ def _finish_here(
     try:
         runs.record_outcome(plan, attempt, ends)
         report, untranslated = translate_and_report(runs, plan.run, stop)
-    except Unreachable as error:
+    except FerryError as error:
         report = report_of_ends(plan, attempt.started_ms, ends)
         if not report.receipts:
             raise
         print_error(f"{error}; the report has what the tasks reported, without the ledger")
-        return report, failure
+        report = without_groups(report, error)
+        if runs.flow.verification.mode is not VerifyMode.OFF:
+            report = not_verified(report, str(error))
+        return report, failure or error
     return report, failure or untranslated
 
 

@@ -27,7 +27,7 @@ def names_of(params: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def checked_names(name: str, given: Any) -> tuple[str, ...]:
-    """Return the names in an argument or a field; raises BadInput if they are no list of names, or an empty one."""
+    """Return the names in an argument or a field; raises BadInput if they are not a list, or if it is empty."""
     is_list = isinstance(given, Collection) and not isinstance(given, (str, bytes, Mapping))
     if not is_list or not given or not all(isinstance(one, str) and one for one in given):
         raise BadInput(f"{name} {given!r} is not a list of names: write [NAME, …], or omit it for all {name}")

@@ -30,7 +30,7 @@ class _FlowSensor(QuietLog, BaseSensorOperator):
         """`flow` is `source->target`; `topics` are names at the source, None: all of the flow.
 
         `config` is the path of the configuration file, by default the one that FERRY_CONFIG names. Raises BadInput for
-        an empty `topics`, or a text that is no template. A template of all of it needs native rendering.
+        an empty `topics`, or a text without a template. A template of all of it needs native rendering.
         """
         super().__init__(**kwargs)
         if topics is not None and (not topics or (isinstance(topics, str) and "{{" not in topics)):

@@ -29,7 +29,7 @@ _LONGEST = 100
 
 
 class TooLong(Corrupt):
-    """A frame has more bytes than are read; they were passed over, if that was asked for."""
+    """A frame has more bytes than are read; they were skipped, if that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def send(line: socket.socket, content: bytes) -> None:
 def receive(line: socket.socket, most: int, *, until: float | None = None, skips: bool = False) -> bytes | None:
     """Return a frame, at the latest `until` (monotonic clock); None if the other side closed before it began.
 
-    Raises TooLong for a frame of more than `most` bytes, and TimeoutError. `skips`: such a frame is passed over, so
+    Raises TooLong for a frame of more than `most` bytes, and TimeoutError. `skips`: such a frame is skipped, so
     that the line can be used again.
     """
     head = _exactly(line, _LENGTH.size, until)

@@ -430,15 +430,13 @@ def test_an_answer_that_is_too_long_or_none_is_refused(
 def test_a_message_that_is_too_long_is_refused_and_the_connection_answers_the_next_one(
     home: Path, config: Path, golden: Golden
 ) -> None:
-    process, reader = reader_of(home, config)
+    _, reader = reader_of(home, config)
     looked(reader)
     begin = Begin(who="ada", what="plan", event="ferry_dry_run", topics=tuple("x" * 249 for _ in range(5_000)))
     with pytest.raises(NoReader) as refused:
         reader.act(FLOW, begin)
     golden(re.sub(r"message of \d+", "message of SIZE", str(refused.value)))
-    (kept,) = process._lines
     assert reader.status(FLOW).number
-    assert process._lines == [kept]
 
 
 def test_a_reply_has_a_bound_and_what_goes_beyond_is_said(

@@ -412,7 +412,7 @@ def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:
             ("by lag", "1 record or 10 min"),
             ("by hand", "no schedule"),
         ),
-        ("ferry.schedule.lag.seconds = 600", True, ("@hourly", "or when the lag reaches 10 min"), ("Asset", "by hand")),
+        ("ferry.schedule.lag.seconds = 600", True, ("@hourly", "10 min"), ("Asset", "by hand")),
         ("", True, ("@hourly",), ("the lag",)),
     ],
 )

@@ -27,7 +27,7 @@ from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, 
 from ferry.model.switch import Step, StepDone, Verb
 from ferry.run.local import copy_plan
 from ferry_airflow.drill_fields import foreign_field
-from ferry_airflow.measures import seconds_of, size_of
+from ferry_airflow.measures import names_of, seconds_of, size_of
 from ferry_airflow.report_link import place_on_page
 from ferry_airflow.report_places import nowhere
 from ferry_airflow.switching import options_of, switch_id
@@ -72,7 +72,7 @@ def drill_of(asked: Asked) -> Drill:
     foreign = foreign_field(kind, asked.params)
     if foreign is not None:
         raise BadInput(foreign[1])
-    for topic in asked.params.get("topics") or ():
+    for topic in names_of(asked.params, "topics"):
         refuse_foreign_topic(asked.flow, topic)
     return _DRILLS[kind](asked)
 
@@ -99,7 +99,7 @@ class _Shadow:
             lane=new_run("drill"),
             who=self.asked.who,
             start=_start(params.get("from")),
-            topics=frozenset(params.get("topics") or ()) or None,
+            topics=frozenset(names_of(params, "topics")) or None,
             max_bytes=size_of(params, "max_bytes"),
             clean=bool(params.get("clean")),
         )
@@ -118,8 +118,8 @@ class _Partial:
 
     def _drill(self) -> PartialDrill:
         asked = self.asked
-        topics = frozenset(asked.params.get("topics") or ())
-        groups = frozenset(asked.params.get("groups") or ())
+        topics = frozenset(names_of(asked.params, "topics"))
+        groups = frozenset(names_of(asked.params, "groups"))
         if not topics and not groups:
             raise BadInput("a partial drill needs topics or groups of the source: name one in topics or groups")
         options = PartialOptions(

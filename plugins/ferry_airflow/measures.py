@@ -1,8 +1,8 @@
-"""Sizes and durations of the trigger forms: with a unit, as options and keys take them, or as a plain number; pure."""
+"""Values of the trigger forms: lists of names, and sizes and durations with a unit or as a plain number; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ferry.errors import BadInput
@@ -15,6 +15,23 @@ BYTES = Size(least=1)
 RUN_SECONDS = Duration("s", least=1, whole=True)
 SECONDS = Duration("s")
 APPROVAL_SECONDS = Duration("s", least=1, most=MOST_APPROVAL_SECONDS, whole=True)
+
+
+def names_of(params: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return the names in a field; none for an empty one. Raises BadInput, which names the field, for no list of names.
+
+    A DAG with the task group has params of its own, so its form may not have refused a text.
+    """
+    given = params.get(name)
+    return () if given in (None, [], ()) else checked_names(name, given)
+
+
+def checked_names(name: str, given: Any) -> tuple[str, ...]:
+    """Return the names in an argument or a field; raises BadInput if they are not a list, or if it is empty."""
+    is_list = isinstance(given, Collection) and not isinstance(given, (str, bytes, Mapping))
+    if not is_list or not given or not all(isinstance(one, str) and one for one in given):
+        raise BadInput(f"{name} {given!r} is not a list of names: write [NAME, …], or omit it for all {name}")
+    return tuple(given)
 
 
 def size_of(params: Mapping[str, Any], name: str) -> Any:

@@ -14,6 +14,7 @@ from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
 from ferry_airflow.base import airflow_errors, final_failure
 from ferry_airflow.lag_trigger import CaughtUpTrigger, LagBelowTrigger
+from ferry_airflow.measures import checked_names
 from ferry_airflow.task_group import config_path
 from ferry_airflow.task_log import QuietLog
 
@@ -29,11 +30,11 @@ class _FlowSensor(QuietLog, BaseSensorOperator):
         """`flow` is `source->target`; `topics` are names at the source, None: all of the flow.
 
         `config` is the path of the configuration file, by default the one that FERRY_CONFIG names. Raises BadInput for
-        an empty or single name in `topics`.
+        an empty `topics`, or a text without a template. A template of all of it needs native rendering.
         """
         super().__init__(**kwargs)
         if topics is not None and (not topics or (isinstance(topics, str) and "{{" not in topics)):
-            raise BadInput(f"topics {topics!r} is not a list of names: write [NAME, …], or omit it for all topics")
+            checked_names("topics", topics)  # other templates, and results of tasks, are checked when they are rendered
         self.flow = flow
         self.topics = topics
         self.config = config
@@ -42,7 +43,7 @@ class _FlowSensor(QuietLog, BaseSensorOperator):
         """Return what its trigger needs; raises BadInput if the file has no such flow. It asks no cluster."""
         path = config_path(self.config)
         flow = load(path).flow(self.flow).flow
-        topics = None if self.topics is None else sorted(self.topics)
+        topics = None if self.topics is None else sorted(checked_names("topics", self.topics))
         return {"config": str(path), "flow": str(flow), "topics": topics, "every_seconds": self.poke_interval}
 
     def _wait(self, trigger: CaughtUpTrigger | LagBelowTrigger) -> NoReturn:

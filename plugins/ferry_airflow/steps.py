@@ -17,7 +17,7 @@ from ferry.model import GroupOutcome, Origin, Pause, Plan, RunVerified, VerifyMo
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
 from ferry.words import count_of, to_the_ms
-from ferry_airflow.measures import RUN_SECONDS, seconds_of, size_of
+from ferry_airflow.measures import RUN_SECONDS, names_of, seconds_of, size_of
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
 
 SEED_BITS = 32
@@ -27,9 +27,8 @@ LISTED = 20
 
 def options_of(params: Mapping[str, Any]) -> RunOptions:
     """Return the trigger form as options of a run; raises BadInput."""
-    topics = params.get("topics")
     return RunOptions(
-        only=frozenset(topics) if topics else None,
+        only=frozenset(names_of(params, "topics")) or None,
         max_bytes=size_of(params, "max_bytes"),
         max_records=params.get("max_records"),
         max_seconds=seconds_of(params, "max_seconds", RUN_SECONDS),
@@ -90,11 +89,10 @@ def verify_by_receipt(flow: FlowConfig, run: str) -> tuple[VerifyMode, RunVerifi
 
 def wanted_of(params: Mapping[str, Any]) -> Wanted:
     """Return the trigger form of the verify DAG as a Wanted; raises BadInput."""
-    topics = params.get("topics")
     (start, since_ms), (end, until_ms) = bound("--from", params.get("from")), bound("--to", params.get("to"))
     mode = params.get("mode") or FULL
     return Wanted(
-        topics=frozenset(topics) if topics else None,
+        topics=frozenset(names_of(params, "topics")) or None,
         partition=params.get("partition"),
         start=start,
         end=end,

@@ -23,7 +23,7 @@ from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, Swi
 from ferry.run.local import copy_plan
 from ferry.words import to_the_second
 from ferry_airflow.cluster_settings import settings_for
-from ferry_airflow.measures import seconds_of
+from ferry_airflow.measures import names_of, seconds_of
 from ferry_airflow.report_places import is_allowed_place, not_allowed
 from ferry_airflow.tables import table
 
@@ -51,8 +51,8 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
     waits = {name: seconds_of(params, name) for name in _WAITS if params.get(name) is not None}
     return SwitchOptions(
         **waits,
-        leave_groups=tuple(params.get("leave_groups") or ()),
-        leave_topics=tuple(params.get("leave_topics") or ()),
+        leave_groups=names_of(params, "leave_groups"),
+        leave_topics=names_of(params, "leave_topics"),
         leave_active=bool(params.get("leave_active")),
         leave_unknown=bool(params.get("leave_unknown")),
         remove_write_block=bool(params.get("remove_write_block")),

@@ -1,4 +1,4 @@
-"""Sizes and durations in the trigger forms: units as in options, plain numbers as before, and errors with the field."""
+"""Values in the trigger forms: units as in options, plain numbers as before, lists, and errors with the field."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ferry_airflow import steps, switching
 from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of
+from ferry_airflow.measures import names_of
 from ferry_airflow.switch_dags import switch_dag
 from tests.golden import Golden
 
@@ -124,3 +125,21 @@ def test_an_untouched_form_shows_its_defaults_with_units() -> None:
         "1h",
         "0s",
     )
+
+
+NAMES: dict[str, Callable[..., object]] = {
+    "topics of a run": lambda names: steps.options_of({"topics": names}).only,
+    "topics of a comparison": lambda names: steps.wanted_of({"topics": names}).topics,
+    "groups": lambda names: frozenset(names_of({"groups": names}, "groups")) or None,
+}
+
+
+@pytest.mark.parametrize("read", NAMES.values(), ids=NAMES.keys())
+def test_names_are_a_list_and_a_text_is_refused_where_no_form_checks_it(read: Callable[..., object]) -> None:
+    """A DAG with the task group has params of its own, whose types its author chooses."""
+    assert read(["orders", "users"]) == {"orders", "users"}
+    assert read(None) is None
+    assert read([]) is None
+    for wrong in ("orders", "['orders']", {"orders": 1}, [7], [""]):
+        with pytest.raises(BadInput):
+            read(wrong)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pendulum
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.bases.operator import TriggerFailureReason
 from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException, TaskDeferred
 from airflow.triggers.base import TriggerEvent
@@ -238,6 +239,27 @@ def test_a_bad_value_of_a_template_fails_the_task_at_once(
     sensor: Sensor, config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FERRY_CONFIG", config)
+    with pytest.raises(AirflowFailException):
+        sensor.execute({})
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_topics_that_are_one_template_need_native_rendering(config: str, native: bool) -> None:
+    with DAG("d", schedule=None, render_template_as_native_obj=native):
+        sensor = FerryLagSensor(task_id="t", flow=FLOW, below_records=1, topics="{{ names }}", config=config)
+    context: Any = {"names": ["orders", "users"]}
+    sensor.render_template_fields(context)
+    if native:
+        assert deferred(sensor, **context)[0]["topics"] == ["orders", "users"]
+    else:
+        with pytest.raises(AirflowFailException):
+            sensor.execute(context)
+
+
+@pytest.mark.parametrize("name", ["", 7])
+def test_a_template_of_an_element_that_is_no_name_fails_the_task_at_once(config: str, name: object) -> None:
+    sensor = FerryLagSensor(task_id="t", flow=FLOW, below_records=1, topics=["orders", "{{ name }}"], config=config)
+    sensor.topics = ["orders", name]  # type: ignore[list-item]  # as rendered
     with pytest.raises(AirflowFailException):
         sensor.execute({})
 

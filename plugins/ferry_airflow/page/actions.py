@@ -126,7 +126,7 @@ async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAs
 
 
 class ClearAsked(Asked):
-    """Run the failed tasks of a run again, and those after them."""
+    """Run the failed tasks of a run again, and those after them; if none failed, the skipped ones."""
 
     dag: str = Field(max_length=LONGEST_ID)
     run: str = Field(max_length=LONGEST_ID)
@@ -134,7 +134,7 @@ class ClearAsked(Asked):
 
 @acting.post("/clear")
 def clear(request: Request, open_flow: FlowDep, user: User, asked: Annotated[ClearAsked, Body()]) -> dict[str, Any]:
-    """Clear the failed tasks of a run of one of the flow's DAGs, and all after them."""
+    """Clear the failed tasks of a run of one of the flow's DAGs, or else the skipped ones, and all after them."""
     dag, run = asked.dag, asked.run
     if dag != open_flow.dag_id and dag not in other_dags(open_flow.flow):
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {open_flow.flow} has no DAG {dag}")

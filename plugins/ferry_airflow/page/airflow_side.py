@@ -186,21 +186,27 @@ def trigger(dag: str, who: str, conf: Mapping[str, Any]) -> str:
 def clear_failed(dag: str, run: str) -> int:
     """Clear the failed tasks of a run and all after them, so that Airflow runs them again; return how many.
 
-    BadInput if Airflow has no such run, or if it has not failed.
+    If none failed, the skipped ones: Airflow skips what it has not begun of a run that is marked as failed or takes too
+    long. BadInput if Airflow has no such run, if it has not failed, or if it has neither failed nor skipped tasks.
     """
     with create_session() as session:
         its = session.scalar(select(DagRun).where(DagRun.dag_id == dag, DagRun.run_id == run))
         if its is None or its.state != "failed":
             raise BadInput(f"Run {run} of DAG {dag} is {'not there' if its is None else its.state}: nothing is cleared")
         task = TaskInstance
-        failed = session.scalars(
-            select(task.task_id).where(task.dag_id == dag, task.run_id == run, task.state.in_(FAILED_TASKS))
-        ).all()
+        of_run = select(task.task_id).where(task.dag_id == dag, task.run_id == run)
+        undone = (
+            session.scalars(of_run.where(task.state.in_(FAILED_TASKS))).all()
+            or session.scalars(of_run.where(task.state == "skipped")).all()
+        )
+        if not undone:
+            raise BadInput(f"Run {run} of DAG {dag} has no failed or skipped task: nothing is cleared; start a new run")
         found = _dag_of(its, session)
         if found is None:
             raise BadInput(f"Airflow has no DAG {dag} now: see its import errors")
-        after = found.partial_subset(task_ids=failed, include_downstream=True, include_upstream=False)
-        return found.clear(task_ids=[*after.task_dict], run_id=run, session=session) if failed else 0
+        after = found.partial_subset(task_ids=undone, include_downstream=True, include_upstream=False)
+        count: int = found.clear(task_ids=[*after.task_dict], run_id=run, session=session)
+        return count
 
 
 def _dag_of(run: DagRun, session: Session) -> SerializedDAG | None:

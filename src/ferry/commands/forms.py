@@ -337,7 +337,7 @@ STATUS = Form(
     F(
         "next_ms",
         says="the next time of the schedule; null: there is none, or the flow is paused. Of a flow that is not known "
-        "also while it may be paused",
+        "also while it may be paused. A lag that starts runs (ferry.schedule.lag.*) has no time",
     ),
     F("words", kind=many(), says="the words of the page that apply to the flow, as in docs/troubleshooting.md"),
     F("why", says="why the flow is not known; else empty"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +16,15 @@ from ferry.reader.documents import Answer, Status, Trouble
 from ferry.reader.process import NoReader, Slow
 from ferry.reader.questions import OfStatus
 from ferry.reader.typed import dump, load
-from ferry.reader.wire import Ask, Logins, Message, Reply, Told, decoded, encoded
+from ferry.reader.wire import MOST_ASKED, Ask, Logins, Message, Reply, Told, decoded, encoded
 
 WAIT_SECONDS = 0.25
 """How long a request waits for the reader."""
 BRIEF_SECONDS = 0.05
-"""How long it waits if the last question was not answered in time; also how long a question waits for its turn."""
+"""How long it waits if the last question was not answered in time, and it has an older answer to show.
+
+Also how long a question waits for its turn.
+"""
 MOST_WAITING = 4
 """How many requests wait for the reader at the same time."""
 ACT_SECONDS = 2.0
@@ -29,6 +32,10 @@ ACT_SECONDS = 2.0
 KEPT_ANSWERS = 64
 KEPT_SECONDS = 120.0
 """After this time an answer that is not asked for again is dropped."""
+MOST_LOGINS = MOST_ASKED - (1 << 16)
+"""Bytes of logins in one message; the rest is for the questions."""
+MOST_AT_ONCE = 64
+"""The most flows whose states are asked for at once."""
 OPEN_RUNS, GLANCE_RUNS = 1_000, 30
 """How many runs the pages of a flow, and the list of flows, know of it."""
 
@@ -50,6 +57,8 @@ class Reader:
         self._lock = threading.Lock()
         self._kept: dict[Key, Answer] = {}
         self._statuses: dict[tuple[str, int], Status] = {}
+        self._asked_at: dict[tuple[str, int], float] = {}
+        """When the state of a flow was last asked for."""
         self._is_slow = False
         self._missing_since = 0
 
@@ -57,7 +66,7 @@ class Reader:
         """Return the answer to a question; if none comes in time, the last one, with its time."""
         key = flow, question
         try:
-            (given,) = self._replies_to([key], closely=True, seconds=None)
+            (given,) = self._replies_to([key], closely=True, seconds=self._wait(has_older=self._last(key).at_ms > 0))
             found = _answer(question, given)
         except Slow:
             return self._last(key)
@@ -68,28 +77,47 @@ class Reader:
 
     def act(self, flow: str, question: Question[Any]) -> Answer:
         """Have the reader do something. Raises Slow if it is not known whether it was accepted, and NoReader."""
-        (given,) = self._replies_to([(flow, question)], closely=True, seconds=ACT_SECONDS)
+        (given,) = self._replies_to([(flow, question)], closely=True, seconds=ACT_SECONDS, turn_seconds=ACT_SECONDS)
         return _answer(question, given)
 
     def statuses(self, flows: Sequence[str], *, closely: bool) -> list[Status]:
-        """Return the state of flows as of their last poll.
+        """Return the state of flows as of their last poll; of those without an answer in time, the last known one.
 
         `closely`: for the pages of one flow, not for the list of all.
         """
         runs = OPEN_RUNS if closely else GLANCE_RUNS
-        known = {flow: self._statuses.get((flow, runs)) or Status() for flow in flows}
-        asks = [(flow, OfStatus(runs=runs, mark=known[flow].mark)) for flow in flows]
-        try:
-            replies = self._replies_to(asks, closely=closely, seconds=None) if asks else []
-            answers = [_answer(ask[1], given) for ask, given in zip(asks, replies, strict=True)]
-        except Slow:
-            return list(known.values())
-        except NoReader as error:
-            return [self._missing(str(error))] * len(flows)
-        self._missing_since = 0
-        found = [self._newer(known[flow], answer) for flow, answer in zip(flows, answers, strict=True)]
-        self._statuses |= {(flow, runs): one for flow, one in zip(flows, found, strict=True)}
-        return found
+        found = {flow: self._statuses.get((flow, runs)) or Status() for flow in flows}
+        seconds = self._wait(has_older=all(one.number for one in found.values()))
+        read: dict[str, Logins] = {}
+        for some in self._a_few_each([(flow, runs) for flow in flows], seconds):
+            asks = [(flow, OfStatus(runs=runs, mark=found[flow].mark)) for flow, _ in some]
+            try:
+                replies = self._replies_to(asks, closely=closely, seconds=seconds, read=read)
+            except Slow:
+                break
+            except NoReader as error:
+                return [self._missing(str(error))] * len(flows)
+            self._missing_since = 0
+            for (flow, question), given in zip(asks, replies, strict=True):
+                found[flow] = self._newer(found[flow], _answer(question, given))
+                self._statuses[flow, runs] = found[flow]
+        return [found[flow] for flow in flows]
+
+    def _a_few_each(self, flows: Sequence[tuple[str, int]], seconds: float) -> Iterator[list[tuple[str, int]]]:
+        """Yield flows, the one first that was not asked for the longest time, until half of `seconds` is over.
+
+        How long an answer takes is not known. So it is one flow first, then twice as many each time: the last ones take
+        about as long as all before them.
+        """
+        until, many = time.monotonic() + seconds / 2, 1
+        rest = sorted(flows, key=lambda flow: self._asked_at.get(flow, 0.0))
+        while rest:
+            some, rest = rest[:many], rest[many:]
+            self._asked_at |= dict.fromkeys(some, time.monotonic())
+            yield some
+            if time.monotonic() >= until:
+                return
+            many = min(2 * many, MOST_AT_ONCE)
 
     def status(self, flow: str) -> Status:
         """Return the state of the flow whose pages are open."""
@@ -108,29 +136,54 @@ class Reader:
         self._missing_since = self._missing_since or wall_ms()
         return Status(hindrances=(Trouble(cluster="", why=why, since_ms=self._missing_since),))
 
-    def _replies_to(self, asks: Sequence[Key], *, closely: bool, seconds: float | None) -> list[Told]:
-        """Return the answers; if the reader needs logins, ask again and send them along."""
-        found = self._reply([_ask(key, closely) for key in asks], seconds)
+    def _wait(self, *, has_older: bool) -> float:
+        """Return how long a question waits; `has_older`: if it has no answer, an older one is shown."""
+        return BRIEF_SECONDS if self._is_slow and has_older else WAIT_SECONDS
+
+    def _replies_to(
+        self,
+        asks: Sequence[Key],
+        *,
+        closely: bool,
+        seconds: float,
+        turn_seconds: float = BRIEF_SECONDS,
+        read: dict[str, Logins] | None = None,
+    ) -> list[Told]:
+        """Return the answers; if the reader needs logins, ask again and send them along.
+
+        `read`: the connections that were read before, by their ids.
+        """
+        found = self._reply([_ask(key, closely) for key in asks], seconds, turn_seconds)
         needing = [at for at, given in enumerate(found) if given.needs]
-        if needing:
-            again = [replace(_ask(asks[at], closely), logins=self._logins(found[at].needs)) for at in needing]
-            for at, given in zip(needing, self._reply(again, seconds), strict=True):
-                found[at] = given
+        read = {} if read is None else read
+        again = [replace(_ask(asks[at], closely), logins=self._logins(found[at].needs, read)) for at in needing]
+        replies = [given for some in _fitting(again) for given in self._reply(some, seconds, turn_seconds)]
+        for at, given in zip(needing, replies, strict=True):
+            found[at] = given
         return found
 
-    def _logins(self, ids: Sequence[str]) -> Logins:
+    def _logins(self, ids: Sequence[str], read: dict[str, Logins]) -> Logins:
+        for conn_id in ids:
+            if conn_id not in read:
+                read[conn_id] = self._login(conn_id)
+            if read[conn_id].error:
+                return read[conn_id]
+        found = Logins(of={conn_id: settings for one in ids for conn_id, settings in read[one].of.items()})
+        size = len(encoded(Logins, found))
+        return found if size <= MOST_LOGINS else Logins(error=_too_long(ids, size))
+
+    def _login(self, conn_id: str) -> Logins:
         try:
-            return Logins(of={conn_id: dict(self._lookup(conn_id)) for conn_id in ids})
+            return Logins(of={conn_id: dict(self._lookup(conn_id))})
         except FerryError as error:
             return Logins(error=str(error))
 
-    def _reply(self, asks: Sequence[Ask], seconds: float | None) -> list[Told]:
+    def _reply(self, asks: Sequence[Ask], seconds: float, turn_seconds: float) -> list[Told]:
         message = Message(version=ferry.__version__, config=self._config, deployment=self._deployment, asks=tuple(asks))
-        if not self._turn.acquire(timeout=seconds or BRIEF_SECONDS):
+        if not self._turn.acquire(timeout=turn_seconds):
             raise Slow
         try:
-            within = seconds or (BRIEF_SECONDS if self._is_slow else WAIT_SECONDS)
-            content = self._exchange(encoded(Message, message), within)
+            content = self._exchange(encoded(Message, message), seconds)
             self._is_slow = False
         except Slow:
             self._is_slow = True
@@ -160,6 +213,29 @@ class Reader:
 
     def _oldest(self) -> float:
         return next(iter(self._kept.values())).asked_at
+
+
+def _fitting(asks: Sequence[Ask]) -> Iterator[list[Ask]]:
+    """Yield questions with logins, as many together as a message may have."""
+    some: list[Ask] = []
+    room = 0
+    for one in asks:
+        size = len(encoded(Ask, one))
+        if some and size > room:
+            yield some
+            some = []
+        room = (room if some else MOST_LOGINS) - size
+        some.append(one)
+    if some:
+        yield some
+
+
+def _too_long(ids: Sequence[str], size: int) -> str:
+    names = " and ".join(ids)
+    return (
+        f"the settings of the Airflow connections {names} have {size} bytes together, and the page's reader takes at"
+        f" most {MOST_LOGINS}: name their certificates and keys by their files"
+    )
 
 
 def _ask(key: Key, closely: bool) -> Ask:

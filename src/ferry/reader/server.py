@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferry.errors import Corrupt
-from ferry.reader.wire import MOST_ASKED, folder_trouble, is_foreign, receive, send, short_path
+from ferry.reader.wire import MOST_ASKED, Reply, TooLong, encoded, folder_trouble, is_foreign, receive, send, short_path
 
 if TYPE_CHECKING:
     from ferry.reader.service import Service
@@ -135,7 +135,18 @@ def _answer(line: socket.socket, service: Service, clients: _Clients) -> None:
     """Answer one connection until it ends."""
     with line, contextlib.suppress(OSError, Corrupt):
         line.settimeout(None)
-        while (content := receive(line, MOST_ASKED)) is not None:
-            clients.asked_at = time.monotonic()
-            send(line, service.reply(content))
+        while (reply := _reply_to(line, service, clients)) is not None:
+            send(line, reply)
     clients.came(-1)
+
+
+def _reply_to(line: socket.socket, service: Service, clients: _Clients) -> bytes | None:
+    """Return the reply to the next message; None if the other side has closed the connection."""
+    try:
+        content = receive(line, MOST_ASKED, skips=True)
+    except TooLong as error:
+        return encoded(
+            Reply, Reply(other=f"the page asks its reader for too much at once ({error}): name fewer topics")
+        )
+    clients.asked_at = time.monotonic()
+    return None if content is None else service.reply(content)

@@ -18,13 +18,18 @@ from ferry.errors import Corrupt
 from ferry.reader.typed import dump, load
 
 MOST_ASKED = 1 << 20
-"""Bytes of a message; with the logins of a flow, key stores among them."""
+"""Bytes of a message; with the logins of some flows, key stores among them."""
 MOST_TOLD = 16 << 20
 """Bytes of a reply; the page of a report is the largest usual one."""
 _LENGTH = struct.Struct(">I")
 _PEER = struct.Struct("3i")
+_AT_ONCE = 1 << 16
 _LONGEST = 100
 """Bytes of a path that any system accepts for a socket."""
+
+
+class TooLong(Corrupt):
+    """A frame has more bytes than are read; they were skipped, if that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,17 +100,21 @@ def send(line: socket.socket, content: bytes) -> None:
     line.sendall(_LENGTH.pack(len(content)) + content)
 
 
-def receive(line: socket.socket, most: int, *, until: float | None = None) -> bytes | None:
+def receive(line: socket.socket, most: int, *, until: float | None = None, skips: bool = False) -> bytes | None:
     """Return a frame, at the latest `until` (monotonic clock); None if the other side closed before it began.
 
-    Raises Corrupt for a frame of more than `most` bytes, and TimeoutError.
+    Raises TooLong for a frame of more than `most` bytes, and TimeoutError. `skips`: such a frame is skipped, so
+    that the line can be used again.
     """
     head = _exactly(line, _LENGTH.size, until)
     if not head:
         return None
     (length,) = _LENGTH.unpack(head)
     if length > most:
-        raise Corrupt(f"a message of {length} bytes came, and at most {most} are read")
+        left = length if skips else 0
+        while left and (part := _exactly(line, min(left, _AT_ONCE), until)):
+            left -= len(part)
+        raise TooLong(f"a message of {length} bytes came, and at most {most} are read")
     return _exactly(line, length, until)
 
 
@@ -115,7 +124,7 @@ def _exactly(line: socket.socket, count: int, until: float | None) -> bytes:
     while len(found) < count:
         if until is not None:
             line.settimeout(max(0.001, until - time.monotonic()))
-        part = line.recv(min(count - len(found), 1 << 16))
+        part = line.recv(min(count - len(found), _AT_ONCE))
         if not part:
             if not found:
                 return b""

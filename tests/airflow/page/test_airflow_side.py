@@ -159,35 +159,55 @@ def test_a_dag_that_names_a_topics_asset_decides_its_extra(tables: Session) -> N
     assert parsed(extra=mine.extra) == mine.extra
 
 
-def test_a_run_goes_on_from_its_failed_tasks_and_those_after_them(
-    tables: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+TASKS = ("plan", "copy", "checkpoint", "report")
+
+
+def failed_run(tables: Session, monkeypatch: pytest.MonkeyPatch, *states: str) -> str:
+    """A DAG of four tasks, with a failed run `r` in which each task has its state."""
     with DAG("ferry__a__b", schedule=None) as dag:
-        tasks = {name: EmptyOperator(task_id=name) for name in ("plan", "copy", "checkpoint", "report")}
-        chain(*tasks.values())
+        chain(*(EmptyOperator(task_id=name) for name in TASKS))
     found = DagSerialization.from_dict(DagSerialization.to_dict(dag))
     monkeypatch.setattr(airflow_side, "_dag_of", lambda run, session: found)
-    states = {"plan": "success", "copy": "failed", "checkpoint": "success", "report": "failed"}
     tables.execute(
         insert(DagRun).values(
             id=1, dag_id=dag.dag_id, run_id="r", state="failed", run_type="manual", run_after=NOON, queued_at=NOON
         )
     )
-    for name, state in states.items():
+    for name, state in zip(TASKS, states, strict=True):
         tables.execute(
             insert(TaskInstance).values(
                 id=uuid.uuid4(), task_id=name, dag_id=dag.dag_id, run_id="r", state=state, pool="p", try_number=1
             )
         )
-    assert airflow_side.clear_failed(dag.dag_id, "r") == 3
+    return dag.dag_id
+
+
+@pytest.mark.parametrize(
+    ("states", "kept"),
+    [
+        (("success", "failed", "success", "failed"), 1),
+        (("success", "upstream_failed", "skipped", "failed"), 1),
+        (("skipped", "skipped", "skipped", "skipped"), 0),  # was marked as failed while it was queued
+        (("success", "success", "skipped", "skipped"), 2),  # ran longer than its DAG allows, or was marked
+    ],
+)
+def test_a_run_continues_from_its_failed_tasks_else_from_its_skipped_ones(
+    tables: Session, monkeypatch: pytest.MonkeyPatch, states: Sequence[str], kept: int
+) -> None:
+    dag = failed_run(tables, monkeypatch, *states)
+    assert airflow_side.clear_failed(dag, "r") == 4 - kept
     rows = tables.execute(select(TaskInstance.task_id, TaskInstance.state)).all()
     assert {row.task_id: row.state for row in rows} == {
-        "plan": "success",
-        "copy": None,
-        "checkpoint": None,
-        "report": None,
+        name: states[at] if at < kept else None for at, name in enumerate(TASKS)
     }
     assert tables.scalar(select(DagRun.state)) == "queued"
     for run in ("r", "nosuch"):
         with pytest.raises(BadInput):
-            airflow_side.clear_failed(dag.dag_id, run)
+            airflow_side.clear_failed(dag, run)
+
+
+def test_a_run_with_nothing_to_clear_says_so(tables: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = failed_run(tables, monkeypatch, *(["success"] * 4))
+    with pytest.raises(BadInput):
+        airflow_side.clear_failed(dag, "r")
+    assert tables.scalar(select(DagRun.state)) == "failed"

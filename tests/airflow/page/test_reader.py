@@ -32,7 +32,7 @@ from ferry.reader.client import BRIEF_SECONDS, WAIT_SECONDS, Reader
 from ferry.reader.documents import Answer, Status
 from ferry.reader.flows import Flows
 from ferry.reader.process import NoReader, ReaderProcess, Slow
-from ferry.reader.questions import OfRefusals, OfTopics
+from ferry.reader.questions import Begin, OfRefusals, OfTopics
 from ferry.reader.service import Service
 from ferry.reader.watcher import Watchers
 from ferry.reader.wire import MOST_TOLD, Message, Reply, decoded, encoded, receive, send, short_path
@@ -385,7 +385,7 @@ def test_a_slow_one_has_the_last_answer_shown_with_its_age(
         again = reader.ask(FLOW, OfTopics())
         assert (again.got, again.at_ms, again.is_asked) == (before.got, before.at_ms, True)
         assert reader.ask(FLOW, OfTopics(q="other")).waiting
-        assert waits == [WAIT_SECONDS, BRIEF_SECONDS, BRIEF_SECONDS]
+        assert waits == [WAIT_SECONDS, BRIEF_SECONDS, WAIT_SECONDS], "of the other there is nothing to show yet"
         with pytest.raises(Slow):
             process.exchange(b"{}", 0.05)
 
@@ -425,6 +425,18 @@ def test_an_answer_that_is_too_long_or_none_is_refused(
         _, reader = reader_of(home, config)
         (hindrance,) = hindered(reader).hindrances
         golden(hindrance.why)
+
+
+def test_a_message_that_is_too_long_is_refused_and_the_connection_answers_the_next_one(
+    home: Path, config: Path, golden: Golden
+) -> None:
+    _, reader = reader_of(home, config)
+    looked(reader)
+    begin = Begin(who="ada", what="plan", event="ferry_dry_run", topics=tuple("x" * 249 for _ in range(5_000)))
+    with pytest.raises(NoReader) as refused:
+        reader.act(FLOW, begin)
+    golden(re.sub(r"message of \d+", "message of SIZE", str(refused.value)))
+    assert reader.status(FLOW).number
 
 
 def test_a_reply_has_a_bound_and_what_goes_beyond_is_said(

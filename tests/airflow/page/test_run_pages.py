@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
@@ -391,6 +393,42 @@ def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:
         assert ("data-due" in next_run) == (minutes < 20)
     desk.dag = DagState()
     assert "Airflow has no DAG of it" in desk.page(f"{HERE}/")
+
+
+@pytest.mark.parametrize(
+    ("lines", "due", "there", "absent"),
+    [
+        ("ferry.schedule = none", False, ("by hand", "no schedule"), ("the lag",)),
+        ("ferry.schedule = @once", False, ("by hand", "@once"), ("no schedule", "the lag")),
+        (
+            "ferry.schedule = none\nferry.schedule.lag.records = 1000",
+            False,
+            ("by lag", "1\u202f000 records"),
+            ("by hand", "no schedule", " or "),
+        ),
+        (
+            "ferry.schedule = none\nferry.schedule.lag.records = 1\nferry.schedule.lag.seconds = 600",
+            False,
+            ("by lag", "1 record or 10 min"),
+            ("by hand", "no schedule"),
+        ),
+        ("ferry.schedule.lag.seconds = 600", True, ("@hourly", "10 min"), ("Asset", "by hand")),
+        ("", True, ("@hourly",), ("the lag",)),
+    ],
+)
+def test_what_starts_the_next_run_is_the_clock_the_lag_both_or_a_user(
+    desk: Desk, tmp_path: Path, lines: str, due: bool, there: Sequence[str], absent: Sequence[str]
+) -> None:
+    schedule = "" if "ferry.schedule =" in lines else "ferry.schedule = @hourly"
+    with (tmp_path / "flows.properties").open("a") as file:
+        file.write(f"{lines}\n{schedule}\n")
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    when = datetime.now(UTC) + timedelta(minutes=5) if due else None
+    summary = "Asset or @hourly" if "lag" in lines else "@hourly"
+    desk.dag = DagState(known=True, due=when, schedule=summary if due else "Asset")
+    next_run = desk.page(f"{HERE}/").partition("<dt>Next run</dt>")[2].partition("</dd>")[0]
+    assert all(text in next_run for text in there), next_run
+    assert not any(text in next_run for text in absent), next_run
 
 
 def test_a_run_that_copied_all_and_failed_in_airflow_is_listed_with_both(desk: Desk) -> None:

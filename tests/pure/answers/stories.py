@@ -387,7 +387,12 @@ def files(made: World) -> Iterator[tuple[str, Kept]]:
     yield "config-check", of("config-check", ask("config", "check", FILE))
     yield "config-check-fixed", of("config-check", ask("config", "check", FILE, "--fix", "fixed.properties"))
     yield "error-config", of("error", ask("flows"))
-    made.write("b->a.enabled = true", "topics = orders, users", "a->b.ferry.schedule = @hourly")
+    made.write(
+        "b->a.enabled = true",
+        "topics = orders, users",
+        "a->b.ferry.schedule = @hourly",
+        "a->b.ferry.schedule.lag.records = 1000",
+    )
     yield "explain", of("explain", ask("explain", "retention-passed"))
     yield "flows", of("flows", ask("flows"))
     yield "plan-why", of("plan-why", ask("plan", "a->b", "--explain", "orders"))

@@ -92,6 +92,34 @@ def test_a_properties_file_with_colons_is_one(text: str, tmp_path: Path, capsys:
     assert "error" in out
 
 
+@pytest.mark.parametrize(
+    ("lines", "cells", "found"),
+    [
+        ("ferry.schedule = none", "-", (None, None, None)),
+        ("ferry.schedule = @daily", "@daily", ("@daily", None, None)),
+        ("ferry.schedule = none\nferry.schedule.lag.records = 1000", "1000 records", (None, 1000, None)),
+        (
+            "ferry.schedule = @daily\nferry.schedule.lag.records = 1\nferry.schedule.lag.seconds = 600",
+            "600 s",
+            ("@daily", 1, 600),
+        ),
+    ],
+)
+def test_what_starts_the_runs_of_a_flow_is_listed_a_lag_as_well(
+    lines: str,
+    cells: str,
+    found: tuple[str | None, int | None, int | None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "flows.properties"
+    path.write_text(f"{FILE}{lines}\n")
+    _, out, _ = answer(capsys, "flows", "--config", str(path))
+    assert all(line.rstrip().endswith(cells) for line in out.splitlines() if "->" in line), out
+    _, out, _ = answer(capsys, "flows", "--config", str(path), "--json")
+    assert {(one["schedule"], one["lag_records"], one["lag_seconds"]) for one in json.loads(out)["flows"]} == {found}
+
+
 @pytest.mark.parametrize("words", [["flows"], ["config", "check"], ["lag", "a->b"]], ids=" ".join)
 def test_a_file_that_ferry_config_names_is_called_that(
     words: list[str],

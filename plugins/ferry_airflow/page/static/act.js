@@ -295,7 +295,7 @@
     }),
     clear: (_, { dag, run }) => ({
       title: "Clear and continue", go: "Clear",
-      text: `Airflow runs the failed tasks of ${run} again, and those after them. What is committed is not copied again.`,
+      text: `Airflow runs the failed tasks of ${run} again, and those after them. If none failed, it runs the skipped ones. What is committed is not copied again.`,
       fields: [], body: () => ({ dag, run }),
     }),
     readiness: () => ({

@@ -21,7 +21,7 @@ from ferry.ledger.ledger import LedgerView, claims, pauses, skips
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import least_dealt
-from ferry.model import Position, RefusalKind, TopicPartition
+from ferry.model import Position, Receipt, RefusalKind, TopicPartition
 from ferry.model.observed import Unavailable
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.found_nothing import found_nothing
@@ -102,7 +102,8 @@ async def gather_facts(
     sizes = await log_sizes(source)
     settings = await topic_settings(source, sorted(chosen))
     absent = absent_topics([*receipts.values(), *units.values()], listed, flow.topics.selection.takes)
-    copies = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
+    taken = chosen.keys() | absent
+    copies = await gather_targets(flow, target, taken, rules.values())
     # A broker omits topics that this login may not see from a full list, but reports them when asked by name.
     unmatched = unmatched_names(flow.topics.filter.include, listed)
     hidden = await source.hidden(unmatched)
@@ -151,7 +152,7 @@ async def gather_facts(
             receipts=receipts,
             units=units,
             positions=await _positions(
-                flow, lane, target, receipts.keys() | _filled(flow, chosen, copies.topics), positions
+                flow, lane, target, _written(receipts, taken, copies) | _filled(flow, chosen, copies.topics), positions
             ),
             starts=begun.offsets,
             pending=begun.pending,
@@ -273,6 +274,15 @@ async def _later_starts(
     return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
 
 
+def _written(
+    receipts: Mapping[TopicPartition, Receipt], names: Collection[str], copies: TargetFacts
+) -> frozenset[TopicPartition]:
+    """Return the target partitions with a receipt whose source topic is among `names`, and whose copy is not hidden."""
+    return frozenset(
+        place for place, last in receipts.items() if last.source.topic in names and place.topic not in copies.hidden
+    )
+
+
 def _filled(flow: FlowConfig, names: Collection[str], targets: Mapping[str, TargetTopic]) -> frozenset[TopicPartition]:
     """Return the partitions of copies that hold records: the lane may have positions there without any receipt."""
     copies = (targets.get(flow.copy_of(name)) for name in names)
@@ -290,8 +300,8 @@ async def _positions(
 ) -> dict[TopicPartition, Position | None]:
     if how is Positions.NONE:
         return {}
-    found = await group_offsets(target, position_group(flow.flow, lane), places, wait=how is Positions.SETTLED)
-    return {place: None if word is None else position_of(*word) for place, word in found.items()}
+    read = await group_offsets(target, position_group(flow.flow, lane), places, wait=how is Positions.SETTLED)
+    return {place: None if word is None else position_of(*word) for place, word in read.found.items()}
 
 
 def position_of(offset: int, metadata: str) -> Position:

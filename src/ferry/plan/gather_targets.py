@@ -23,6 +23,9 @@ async def gather_targets(
     names = {copy for name in chosen for copy in flow.copies_of(name)}
     names |= {era.target_topic for era in eras if era.source_topic in chosen}
     infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
+    # A full list omits topics that this login may not see; asked by name, a broker says that it may not.
+    missing = names - infos.keys()
+    infos |= await target.refresh(sorted(missing)) if missing else {}
     places = [
         TopicPartition(topic=name, partition=part.partition)
         for name, info in infos.items()
@@ -45,7 +48,12 @@ async def gather_targets(
         )
         for name, info in infos.items()
     }
-    return TargetFacts(cluster_id=target.cluster_id, brokers=len(target.brokers), topics=topics)
+    return TargetFacts(
+        cluster_id=target.cluster_id,
+        brokers=len(target.brokers),
+        topics=topics,
+        hidden=frozenset(missing & target.denied),
+    )
 
 
 async def with_resources(flow: FlowConfig, facts: TargetFacts, target: Cluster) -> TargetFacts:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.model import ChangeKind, RefusalKind, TopicChange
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
+from ferry.model import ChangeKind, Receipt, RefusalKind, TopicChange, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.planning_rules import Rules
@@ -221,3 +222,18 @@ def test_nothing_is_created_for_a_topic_that_is_refused() -> None:
     long = "x" * MAX_TOPIC_NAME
     plan = decide_plan(RULES, facts_with(FACTS, source={"topics": {long: topic(long, part())}}), "run", 1)
     assert (plan.changes, plan.slices) == ((), ())
+
+
+@pytest.mark.parametrize("guard", [OnGuard.FAIL, OnGuard.RESTART])
+@pytest.mark.parametrize("lasts", [{}, {RECEIPT.target: RECEIPT}], ids=["new", "copied"])
+def test_a_hidden_copy_is_refused_and_not_created(guard: OnGuard, lasts: dict[TopicPartition, Receipt]) -> None:
+    rules = replace(RULES, guards=Guards(target_changed=GuardPolicy(default=guard)))
+    facts = facts_with(
+        FACTS,
+        source={"topics": {"orders": ORDERS}},
+        target={"topics": {}, "hidden": frozenset({"a.orders"})},
+        lane={"receipts": lasts},
+    )
+    plan = decide_plan(rules, facts, "run", 1)
+    assert [(one.topic, one.partition, one.code) for one in plan.refusals] == [("orders", None, "target.hidden")]
+    assert (plan.changes, plan.slices, plan.gaps) == ((), (), ())

@@ -147,7 +147,9 @@ class TargetFacts:
     brokers: int
     """How many brokers the target has."""
     topics: Mapping[str, TargetTopic]
-    """The copies that exist, by their own names."""
+    """The copies that exist and that this login may see, by their own names."""
+    hidden: frozenset[str] = frozenset()
+    """Copies that this login may not see, whether they exist or not."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """The settings of a new topic of the target if nothing is set; empty when they are not known."""
     space: Mapping[int, BrokerSpace] | None = None

@@ -261,8 +261,10 @@ class _Rebuilding:
         found = []
         for lane in {last.lane for last in lasts}:
             mine = {last.target: last for last in lasts if last.lane == lane}
-            words = await group_offsets(self.connection.target, position_group(self.flow.flow, lane), mine, wait=False)
-            for place, word in words.items():
+            target = self.connection.target
+            read = await group_offsets(target, position_group(self.flow.flow, lane), mine, wait=False)
+            read.refuse_denied(target.alias)
+            for place, word in read.found.items():
                 position = None if word is None else position_of(*word)
                 copied = 0 if position is None else position.source_next or 0
                 if copied > mine[place].end:

@@ -72,9 +72,8 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange], last_
     }
     made = {change.topic: change for change in larger if change.source_topic not in failed}
     for change in await _incomplete(target, made):
-        failed[change.source_topic] = refused(
-            "target.not-complete", change.source_topic, target=change.topic, cluster=target.alias
-        )
+        code = "target.hidden" if change.topic in target.denied else "target.not-complete"
+        failed[change.source_topic] = refused(code, change.source_topic, target=change.topic, cluster=target.alias)
     unset, notes = await _rest(target, changes, last_look)
     later = ChangeKind.CONFIGURE, ChangeKind.DELETE
     return Changed(
@@ -123,9 +122,11 @@ def _of(changes: Iterable[TopicChange], kind: ChangeKind) -> list[TopicChange]:
 async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[TopicChange]:
     """Wait until all partitions have a leader.
 
-    Return the changes that are still incomplete when no topic has become complete for `patience_s` of the cluster.
+    Return the changes that are still incomplete when no topic has become complete for `patience_s` of the cluster, and
+    those of topics that this login may not see.
     """
     missing, pause = dict(made), FIRST_PAUSE_S
+    hidden: list[TopicChange] = []
     until = time.monotonic() + target.patience_s
     while missing:
         infos = await target.refresh(missing)
@@ -134,12 +135,13 @@ async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[
             until = time.monotonic() + target.patience_s
         elif time.monotonic() > until:
             break
-        for name in complete:
+        hidden += [change for name, change in missing.items() if name in target.denied]
+        for name in {*complete, *(missing.keys() & target.denied)}:
             del missing[name]
         if missing:
             await target.loop.sleep(pause)
             pause = min(LONGEST_PAUSE_S, pause * 2)
-    return list(missing.values())
+    return [*hidden, *missing.values()]
 
 
 def _is_complete(info: TopicInfo | None, partitions: int) -> bool:

@@ -12,7 +12,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.errors import MALFORMED, Unreachable
 from ferry.kafka.admin.disks import log_sizes
-from ferry.kafka.admin.topic_settings import topic_settings
+from ferry.kafka.admin.topic_settings import topic_settings_each
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
@@ -100,7 +100,7 @@ async def gather_facts(
     known = ends.found.keys() & starts.found.keys()
     unserved = by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
-    settings = await topic_settings(source, sorted(chosen))
+    settings = await topic_settings_each(source, sorted(chosen))
     absent = absent_topics([*receipts.values(), *units.values()], listed, flow.topics.selection.takes)
     taken = chosen.keys() | absent
     copies = await gather_targets(flow, target, taken, rules.values())
@@ -132,7 +132,10 @@ async def gather_facts(
             ),
             replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
             unserved=unserved.get(name, {}),
-            settings=None if name in settings.denied else settings.found.get(name, TopicSettings()),
+            settings=None
+            if name in settings.denied or name in settings.failed
+            else settings.found.get(name, TopicSettings()),
+            settings_error=settings.failed.get(name, ""),
         )
         for name, info in chosen.items()
     }

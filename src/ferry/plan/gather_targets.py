@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.admin.disks import broker_space
-from ferry.kafka.admin.topic_settings import default_settings, topic_settings
+from ferry.kafka.admin.topic_settings import default_settings, topic_settings_each
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -34,7 +34,7 @@ async def gather_targets(
     ]
     ends = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
     found, failed = by_topic(ends.found), by_topic(ends.failed)
-    settings = await topic_settings(target, sorted(infos))
+    settings = await topic_settings_each(target, sorted(infos))
     topics = {
         name: TargetTopic(
             name=name,
@@ -44,6 +44,7 @@ async def gather_targets(
             replicas={number: (len(part.in_sync), len(part.replicas)) for number, part in info.partitions.items()},
             brokers={number: part.replicas for number, part in info.partitions.items()},
             settings=settings.found.get(name),
+            settings_error=settings.failed.get(name, ""),
             unserved=failed.get(name, {}),
         )
         for name, info in infos.items()

@@ -50,6 +50,15 @@ def _copy_refusal(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> 
     if name in facts.target.hidden:
         return hidden_copy(topic.name, name, rules.flow.target)
     target, transform = facts.target.topics.get(name), rules.transform_of(topic.name)
+    # It must be known whether a source is compacted, and how many replicas of a copy have to be in sync.
+    if topic.settings_error:
+        return refused(
+            "settings.unknown", topic.name, name=topic.name, cluster=rules.flow.source, answer=topic.settings_error
+        )
+    if target is not None and target.settings_error:
+        return refused(
+            "settings.unknown", topic.name, name=name, cluster=rules.flow.target, answer=target.settings_error
+        )
     keeps = transform is None or transform.partitions is None
     if keeps and target is not None and target.partitions > _count(topic):
         copied = any(last.target.topic == name for last in facts.lane.receipts.values())

@@ -122,8 +122,8 @@ def _of(changes: Iterable[TopicChange], kind: ChangeKind) -> list[TopicChange]:
 async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[TopicChange]:
     """Wait until all partitions have a leader.
 
-    Return the changes that are still incomplete when no topic has become complete for `patience_s` of the cluster, and
-    those of topics that this login may not see.
+    Return the changes that are still incomplete when no topic has become complete for `patience_s` of the cluster.
+    Topics that this login may not see are not waited for.
     """
     missing, pause = dict(made), FIRST_PAUSE_S
     hidden: list[TopicChange] = []

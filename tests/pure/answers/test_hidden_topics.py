@@ -90,3 +90,24 @@ def test_a_new_copy_that_is_hidden_once_created_has_its_leaders(made: World) -> 
     made.b.faults.append(Fault(api="CreateTopics", then=lambda: made.b.hidden.add("a.old")))
     assert refusals(made.ask("run", "a->b", "--id", "r1")) == [("old", HIDDEN, "target.hidden")]
     assert end_of(made, "a.orders") == made.a.log("orders", 0).end
+
+
+@pytest.mark.parametrize(("side", "topic"), [("b", "a.old"), ("a", "old")], ids=["copy", "source"])
+def test_a_hidden_topic_is_not_compared_and_not_called_gone(made: World, side: str, topic: str) -> None:
+    begun(made, topics={"orders": 1, "old": 1})
+    assert made.ask("run", "a->b", "--id", "r1").code == 0
+    getattr(made, side).hidden = {topic}
+    said = made.ask("verify", "a->b")
+    assert said.code != 0
+    assert {one["kind"] for one in said.body["not_compared"]} == {"unreadable"}, said.body
+    assert all(topic in one["message"] for one in said.body["not_compared"])
+
+
+def test_a_target_with_a_hidden_copy_is_not_ready(made: World) -> None:
+    begun(made, topics={"orders": 1, "old": 1})
+    assert made.ask("run", "a->b", "--id", "r1").code == 0
+    made.b.hidden = {"a.old"}
+    shown = made.ask("failover", "a->b", "--no-reverse", "--dry-run")
+    (check,) = (one for one in shown.body["readiness"]["checks"] if one["name"] == "target")
+    assert not check["ok"]
+    assert "a.old" in check["message"]

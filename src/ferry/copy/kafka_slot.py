@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
 from ferry.copy.batching import BatchingRules
@@ -147,14 +147,13 @@ class TargetSlot(ABC):
         drops = []
         for piece in todo.values():
             info = topics.get(piece.target.topic)
-            if info is None:
-                code = "target.gone.since-plan"
+            where: dict[str, Any] = {"target": piece.target.topic, "cluster": self._target.alias}
+            if info is None and piece.target.topic in self._target.denied:
+                drops.append(drop("target.hidden", piece, piece.start, **where))
+            elif info is None:
+                drops.append(drop("target.gone.since-plan", piece, piece.start, run=plan.run, **where))
             elif piece.target_topic_id and info.id_text != piece.target_topic_id:
-                code = "target.recreated.since-plan"
-            else:
-                continue
-            target, cluster = piece.target.topic, self._target.alias
-            drops.append(drop(code, piece, piece.start, target=target, cluster=cluster, run=plan.run))
+                drops.append(drop("target.recreated.since-plan", piece, piece.start, run=plan.run, **where))
         if drops:
             raise Dropped(drops)
 

@@ -150,6 +150,11 @@ SOURCE: Mapping[str, Entry] = {
         "is created",
         "grant DESCRIBE_CONFIGS on it, or create topic {target} by hand",
     ),
+    "settings.unknown": Entry(
+        K.NO_LEADER,
+        "cluster {cluster} answers {answer} instead of the settings of topic {name}",
+        "look at its brokers' logs; the next run copies it",
+    ),
     "source.silent": Entry(
         K.NO_LEADER,
         "no leader of {place} on cluster {cluster} reports its log's end",

@@ -70,6 +70,11 @@ TARGET: Mapping[str, Entry] = {
         "correct the bootstrap servers; if the cluster is a copy of the other one, remove the ledger topic and use a "
         "new alias for the source",
     ),
+    "target.hidden": Entry(
+        K.NOT_AUTHORIZED,
+        "target topic {target} on cluster {cluster} is hidden from this login",
+        "grant DESCRIBE on it",
+    ),
     "target.gone": Entry(
         K.TARGET_CHANGED,
         "target topic {target} is gone although {end} source offsets were copied into it",

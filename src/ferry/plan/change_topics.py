@@ -74,9 +74,8 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange], last_
     }
     made = {change.topic: change for change in larger if change.source_topic not in failed}
     for change in await _incomplete(target, made):
-        failed[change.source_topic] = refused(
-            "target.not-complete", change.source_topic, target=change.topic, cluster=target.alias
-        )
+        code = "target.hidden" if change.topic in target.denied else "target.not-complete"
+        failed[change.source_topic] = refused(code, change.source_topic, target=change.topic, cluster=target.alias)
     unset, notes = await _rest(target, changes, last_look)
     later = ChangeKind.CONFIGURE, ChangeKind.DELETE
     return Changed(
@@ -128,8 +127,10 @@ async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[
     """Wait until all partitions have a leader.
 
     Return the changes that are still incomplete when no topic has become complete for `patience_s` of the cluster.
+    Topics that this login may not see are not waited for.
     """
     missing, pause = dict(made), FIRST_PAUSE_S
+    hidden: list[TopicChange] = []
     until = time.monotonic() + target.patience_s
     while missing:
         infos = await target.refresh(missing)
@@ -138,12 +139,13 @@ async def _incomplete(target: Cluster, made: Mapping[str, TopicChange]) -> list[
             until = time.monotonic() + target.patience_s
         elif time.monotonic() > until:
             break
-        for name in complete:
+        hidden += [change for name, change in missing.items() if name in target.denied]
+        for name in {*complete, *(missing.keys() & target.denied)}:
             del missing[name]
         if missing:
             await target.loop.sleep(pause)
             pause = min(LONGEST_PAUSE_S, pause * 2)
-    return list(missing.values())
+    return [*hidden, *missing.values()]
 
 
 def _is_complete(info: TopicInfo | None, partitions: int) -> bool:

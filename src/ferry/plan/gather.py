@@ -12,7 +12,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.errors import MALFORMED, Unreachable
 from ferry.kafka.admin.disks import log_sizes
-from ferry.kafka.admin.topic_settings import topic_settings
+from ferry.kafka.admin.topic_settings import topic_settings_each
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
@@ -21,7 +21,7 @@ from ferry.ledger.ledger import LedgerView, claims, pauses, skips
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import least_dealt
-from ferry.model import Position, RefusalKind, TopicPartition
+from ferry.model import Position, Receipt, RefusalKind, TopicPartition
 from ferry.model.observed import Unavailable
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.found_nothing import found_nothing
@@ -100,9 +100,10 @@ async def gather_facts(
     known = ends.found.keys() & starts.found.keys()
     unserved = by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
-    settings = await topic_settings(source, sorted(chosen))
+    settings = await topic_settings_each(source, sorted(chosen))
     absent = absent_topics([*receipts.values(), *units.values()], listed, flow.topics.selection.takes)
-    copies = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
+    taken = chosen.keys() | absent
+    copies = await gather_targets(flow, target, taken, rules.values())
     # A broker omits topics that this login may not see from a full list, but reports them when asked by name.
     unmatched = unmatched_names(flow.topics.filter.include, listed)
     hidden = await source.hidden(unmatched)
@@ -131,7 +132,10 @@ async def gather_facts(
             ),
             replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
             unserved=unserved.get(name, {}),
-            settings=None if name in settings.denied else settings.found.get(name, TopicSettings()),
+            settings=None
+            if name in settings.denied or name in settings.failed
+            else settings.found.get(name, TopicSettings()),
+            settings_error=settings.failed.get(name, ""),
         )
         for name, info in chosen.items()
     }
@@ -151,7 +155,7 @@ async def gather_facts(
             receipts=receipts,
             units=units,
             positions=await _positions(
-                flow, lane, target, receipts.keys() | _filled(flow, chosen, copies.topics), positions
+                flow, lane, target, _written(receipts, taken, copies) | _filled(flow, chosen, copies.topics), positions
             ),
             starts=begun.offsets,
             pending=begun.pending,
@@ -273,6 +277,15 @@ async def _later_starts(
     return ListedOffsets(found=others | starts_at_time(listed.found, ends), failed=listed.failed)
 
 
+def _written(
+    receipts: Mapping[TopicPartition, Receipt], names: Collection[str], copies: TargetFacts
+) -> frozenset[TopicPartition]:
+    """Return the target partitions with a receipt whose source topic is among `names`, and whose copy is not hidden."""
+    return frozenset(
+        place for place, last in receipts.items() if last.source.topic in names and place.topic not in copies.hidden
+    )
+
+
 def _filled(flow: FlowConfig, names: Collection[str], targets: Mapping[str, TargetTopic]) -> frozenset[TopicPartition]:
     """Return the partitions of copies that hold records: the lane may have positions there without any receipt."""
     copies = (targets.get(flow.copy_of(name)) for name in names)
@@ -290,8 +303,8 @@ async def _positions(
 ) -> dict[TopicPartition, Position | None]:
     if how is Positions.NONE:
         return {}
-    found = await group_offsets(target, position_group(flow.flow, lane), places, wait=how is Positions.SETTLED)
-    return {place: None if word is None else position_of(*word) for place, word in found.items()}
+    read = await group_offsets(target, position_group(flow.flow, lane), places, wait=how is Positions.SETTLED)
+    return {place: None if word is None else position_of(*word) for place, word in read.found.items()}
 
 
 def position_of(offset: int, metadata: str) -> Position:

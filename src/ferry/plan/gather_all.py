@@ -41,11 +41,11 @@ async def gather_again(lane: OpenLane, facts: Facts, view: LedgerView, failed: C
     """
     sources = {name: topic for name, topic in facts.source.topics.items() if name not in failed}
     names = facts.source.topics.keys() | facts.source.absent
-    targets = (await gather_targets(lane.flow, lane.target, names, facts.lane.eras.values())).topics
+    now = await gather_targets(lane.flow, lane.target, names, facts.lane.eras.values())
     facts = replace(
         facts,
         source=replace(facts.source, topics=sources),
-        target=replace(facts.target, topics=targets),
+        target=replace(facts.target, topics=now.topics, hidden=now.hidden),
     )
     return await _with_others(lane, facts, view)
 

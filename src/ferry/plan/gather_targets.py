@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.admin.disks import broker_space
-from ferry.kafka.admin.topic_settings import default_settings, topic_settings
+from ferry.kafka.admin.topic_settings import default_settings, topic_settings_each
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -23,6 +23,9 @@ async def gather_targets(
     names = {copy for name in chosen for copy in flow.copies_of(name)}
     names |= {era.target_topic for era in eras if era.source_topic in chosen}
     infos = {name: info for name, info in (await target.refresh(None)).items() if name in names}
+    # A full list omits topics that this login may not see; asked by name, a broker says that it may not.
+    missing = names - infos.keys()
+    infos |= await target.refresh(sorted(missing)) if missing else {}
     places = [
         TopicPartition(topic=name, partition=part.partition)
         for name, info in infos.items()
@@ -31,7 +34,7 @@ async def gather_targets(
     ]
     ends = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
     found, failed = by_topic(ends.found), by_topic(ends.failed)
-    settings = await topic_settings(target, sorted(infos))
+    settings = await topic_settings_each(target, sorted(infos))
     topics = {
         name: TargetTopic(
             name=name,
@@ -41,11 +44,17 @@ async def gather_targets(
             replicas={number: (len(part.in_sync), len(part.replicas)) for number, part in info.partitions.items()},
             brokers={number: part.replicas for number, part in info.partitions.items()},
             settings=settings.found.get(name),
+            settings_error=settings.failed.get(name, ""),
             unserved=failed.get(name, {}),
         )
         for name, info in infos.items()
     }
-    return TargetFacts(cluster_id=target.cluster_id, brokers=len(target.brokers), topics=topics)
+    return TargetFacts(
+        cluster_id=target.cluster_id,
+        brokers=len(target.brokers),
+        topics=topics,
+        hidden=frozenset(missing & target.denied),
+    )
 
 
 async def with_resources(flow: FlowConfig, facts: TargetFacts, target: Cluster) -> TargetFacts:

@@ -424,6 +424,10 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(gold
     golden(caught.value)
 
 
+def test_a_hidden_copy_of_a_dealt_topic_is_not_gone() -> None:
+    assert [one.code for one in refused(target={"topics": {}, "hidden": frozenset({"a.t"})})] == ["target.hidden"]
+
+
 # Lag
 
 

@@ -69,6 +69,12 @@ def test_a_deletion_that_an_earlier_run_did_not_record_is_gone_on_with() -> None
     assert [change.kind for change in plan.changes] == [ChangeKind.DELETE]
 
 
+def test_a_copy_that_is_hidden_is_not_taken_for_deleted() -> None:
+    plan = decide_plan(FOLLOW, facts_with(GONE, target={"topics": {}, "hidden": frozenset({"a.orders"})}), "run", 1)
+    assert plan.changes == ()
+    assert [(one.topic, one.code) for one in plan.refusals] == [("orders", "target.hidden")]
+
+
 @pytest.mark.parametrize(
     ("rules", "facts"),
     [(RULES, GONE), (FOLLOW, facts_with(GONE, source={"deleted": frozenset()}))],

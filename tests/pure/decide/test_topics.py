@@ -1,10 +1,12 @@
 """What must happen to the target's topics before the copy."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from ferry.model import ChangeKind, RefusalKind, TopicChange
+from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
+from ferry.model import ChangeKind, Receipt, RefusalKind, TopicChange, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.planning_rules import Rules
@@ -221,3 +223,41 @@ def test_nothing_is_created_for_a_topic_that_is_refused() -> None:
     long = "x" * MAX_TOPIC_NAME
     plan = decide_plan(RULES, facts_with(FACTS, source={"topics": {long: topic(long, part())}}), "run", 1)
     assert (plan.changes, plan.slices) == ((), ())
+
+
+@pytest.mark.parametrize("guard", [OnGuard.FAIL, OnGuard.RESTART])
+@pytest.mark.parametrize("lasts", [{}, {RECEIPT.target: RECEIPT}], ids=["new", "copied"])
+def test_a_hidden_copy_is_refused_and_not_created(guard: OnGuard, lasts: dict[TopicPartition, Receipt]) -> None:
+    rules = replace(RULES, guards=Guards(target_changed=GuardPolicy(default=guard)))
+    facts = facts_with(
+        FACTS,
+        source={"topics": {"orders": ORDERS}},
+        target={"topics": {}, "hidden": frozenset({"a.orders"})},
+        lane={"receipts": lasts},
+    )
+    plan = decide_plan(rules, facts, "run", 1)
+    assert [(one.topic, one.partition, one.code) for one in plan.refusals] == [("orders", None, "target.hidden")]
+    assert (plan.changes, plan.slices, plan.gaps) == ((), (), ())
+
+
+@pytest.mark.parametrize("lasts", [{}, {RECEIPT.target: RECEIPT}], ids=["new", "copied"])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("at_source", [True, False])
+def test_a_topic_whose_settings_are_answered_with_an_error_is_refused(
+    at_source: bool, sync: bool, lasts: dict[TopicPartition, Receipt], golden: Golden
+) -> None:
+    """It is not known whether the source is compacted, nor how many replicas of the copy must be in sync."""
+    odd: dict[str, Any] = {"settings": None, "settings_error": "UnknownError (-1)"}
+    copy = target("a.orders", 40)
+    facts = facts_with(
+        FACTS,
+        source={"topics": {"orders": replace(ORDERS, **odd) if at_source else ORDERS, "users": topic("users", part())}},
+        target={"topics": {"a.orders": copy if at_source else replace(copy, **odd)}},
+        lane={"receipts": lasts},
+    )
+    plan = decide_plan(replace(RULES, sync_configs=sync), facts, "run", 1)
+    (refusal,) = plan.refusals
+    assert (refusal.topic, refusal.partition, refusal.code) == ("orders", None, "settings.unknown")
+    assert {piece.source.topic for piece in plan.slices} <= {"users"}
+    assert {change.source_topic for change in plan.changes} == {"users"}
+    golden(refusal.message)

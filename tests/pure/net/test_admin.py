@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
+from ferry.kafka.admin.topic_settings import batch_limits, topic_settings, topic_settings_each
 from ferry.kafka.admin.topics import (
     NewTopic,
     NotPermitted,
@@ -252,3 +253,31 @@ def test_a_deletion_that_keeps_timing_out_is_a_refusal_and_the_others_are_made(
     }
     cluster.close()
     loop.close()
+
+
+def test_settings_of_one_topic_that_are_answered_with_an_error_leave_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    async def ask(_: Cluster, request: Any, node: int | None = None) -> Any:
+        names = [one.resource_name for one in request.resources]
+        asked.append(names)
+        said = {"odd": -1, "secret": codes.TOPIC_AUTHORIZATION_FAILED, "late": 7 if len(asked) < 2 else 0}
+        return SimpleNamespace(
+            results=[SimpleNamespace(resource_name=name, error_code=said.get(name, 0), configs=[]) for name in names]
+        )
+
+    monkeypatch.setattr(Cluster, "ask", ask)
+    loop = event_loop()
+    cluster = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
+    try:
+        listed = loop.run(partial(topic_settings_each, cluster, ["good", "odd", "secret", "late"]))
+        assert (sorted(listed.found), listed.denied, sorted(listed.failed)) == (["good", "late"], {"secret"}, ["odd"])
+        assert asked[:3] == [["good", "odd", "secret", "late"], ["odd", "late"], ["odd"]]
+        with pytest.raises(Unreachable, match="odd"):
+            loop.run(partial(topic_settings, cluster, ["good", "odd"]))
+        assert loop.run(partial(batch_limits, cluster, ["good", "odd"])) == {}
+    finally:
+        cluster.close()
+        loop.close()

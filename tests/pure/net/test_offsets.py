@@ -170,7 +170,7 @@ def test_where_a_group_stands_is_what_is_decided_and_nowhere_is_not_the_first_of
     nowhere = TopicPartition(topic="orders", partition=2)
     cluster = Coordinator()
     try:
-        found = cluster.loop.run(lambda: group_offsets(cluster, "g", [GOOD, BAD, nowhere], wait=wait))
+        found = cluster.loop.run(lambda: group_offsets(cluster, "g", [GOOD, BAD, nowhere], wait=wait)).found
     finally:
         cluster.close()
         cluster.loop.close()
@@ -187,3 +187,37 @@ def test_the_ends_of_logs_are_those_that_the_cluster_shows(cluster: Scripted) ->
     asked = cluster.asked.total()
     assert cluster.loop.run(partial(log_ends, cluster, [])) == {}
     assert cluster.asked.total() == asked
+
+
+class Hiding(Coordinator):
+    """Where the login may not see topic `secret`."""
+
+    async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        topics = [
+            SimpleNamespace(
+                name=one.name,
+                partitions=[
+                    SimpleNamespace(
+                        partition_index=number,
+                        committed_offset=7,
+                        metadata=None,
+                        error_code=codes.TOPIC_AUTHORIZATION_FAILED if one.name == "secret" else 0,
+                    )
+                    for number in one.partition_indexes
+                ],
+            )
+            for one in request.topics
+        ]
+        return SimpleNamespace(error_code=0, topics=topics)
+
+
+def test_offsets_of_a_hidden_topic_are_not_known_and_the_others_are() -> None:
+    cluster = Hiding()
+    try:
+        read = cluster.loop.run(lambda: group_offsets(cluster, "g", [GOOD, TopicPartition("secret", 0)]))
+    finally:
+        cluster.close()
+        cluster.loop.close()
+    assert (read.found, read.denied) == ({GOOD: (7, "")}, {"secret"})
+    with pytest.raises(Refused, match="secret"):
+        read.refuse_denied("backup")

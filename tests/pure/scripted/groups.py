@@ -66,6 +66,7 @@ class GroupBrokers(AclBrokers):
                     committed_offset=offset,
                     committed_leader_epoch=-1,
                     metadata=metadata,
+                    error_code=codes.TOPIC_AUTHORIZATION_FAILED if place.topic in self.hidden else 0,
                 )
             )
         return [kind(name=name, partitions=parts) for name, parts in by_topic.items()]

@@ -59,7 +59,7 @@ def test_offsets_that_are_refused_as_a_whole_are_asked_for_again(
     cluster: Cluster, brokers: WholeBrokers, code: int
 ) -> None:
     brokers.faults = [Fault(api="OffsetFetch", code=code, at=At.OUTER)]
-    assert cluster.loop.run(group_offsets, cluster, GROUP, [PLACE]) == {PLACE: (4, "")}
+    assert cluster.loop.run(group_offsets, cluster, GROUP, [PLACE]).found == {PLACE: (4, "")}
     brokers.faults = [Fault(api="OffsetFetch", code=code, at=At.LISTED)]
 
     async def fetch() -> dict[TopicPartition, int]:

@@ -78,6 +78,8 @@ class WholeBrokers(GroupBrokers):
     own: dict[str, dict[str, str]] = field(default_factory=dict)
     """Settings of topics; `settings` are the defaults of all."""
 
+    undescribed: dict[str, int] = field(default_factory=dict)
+    """Topics whose settings are answered with this error code."""
     quotas: list[str] = field(default_factory=list)
     """Users with a quota."""
     scram: list[str] = field(default_factory=list)
@@ -157,6 +159,8 @@ class WholeBrokers(GroupBrokers):
         entry = result.DescribeConfigsResourceResult
 
         def error(one: Any) -> int:
+            if one.resource_name in self.undescribed:
+                return self.undescribed[one.resource_name]
             if one.resource_type == _BROKER or one.resource_name in self.ids:
                 return 0
             return codes.UNKNOWN_TOPIC_OR_PARTITION if _is_legal(one.resource_name) else codes.INVALID_TOPIC

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
-from ferry.errors import Refused, Retryable
+from ferry.errors import Refused, Retryable, Unreachable
 from ferry.kafka.admin.portions import settle
 from ferry.kafka.admin.topics import NotPermitted, raise_for
 from ferry.kafka.connect import codes
@@ -29,10 +28,14 @@ _REQUEST_TOPICS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSettings:
-    """Settings by topic, and the topics whose settings this login may not see. Topics that are gone are in neither."""
+    """Settings by topic, and the topics whose settings this login may not see. Topics that are gone are in neither.
+
+    `failed` are topics for which the cluster keeps answering with an error, each with that error.
+    """
 
     found: dict[str, TopicSettings]
     denied: frozenset[str]
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +61,84 @@ async def topic_settings(
 ) -> ListedSettings:
     """Return the settings of each topic: all of them, or those of `names`.
 
-    Raises TooOld, and Unreachable when the cluster keeps answering with errors.
+    Raises TooOld, and Unreachable when the cluster keeps answering with errors, also for one topic alone.
     """
-    found: dict[str, TopicSettings] = {}
-    denied: set[str] = set()
-    shared = _Shared()
-    for at in range(0, len(topics), _REQUEST_TOPICS):
-        request = _request(topics[at : at + _REQUEST_TOPICS], synonyms=False, names=names)
-        listed = await cluster.retrying(partial(_described, cluster, request, shared))
-        found |= listed.found
-        denied |= listed.denied
-    return ListedSettings(found=found, denied=frozenset(denied))
+    listed = await topic_settings_each(cluster, topics, names=names)
+    for topic, why in listed.failed.items():
+        raise Unreachable(
+            f"settings of topic {topic} on cluster {cluster.alias}: {why} (given up after {cluster.patience_s:g} s: "
+            "look at the cluster's health, then run again)"
+        )
+    return listed
+
+
+async def topic_settings_each(
+    cluster: Cluster, topics: Sequence[str], *, names: Sequence[str] | None = None
+) -> ListedSettings:
+    """Return the settings of each topic as `topic_settings` does, with the topics for which errors stay in `failed`.
+
+    Raises TooOld, and Unreachable when the cluster does not answer.
+    """
+    question = _Question(cluster, topics, names)
+    try:
+        await cluster.retrying(question.ask)
+    except Unreachable as error:
+        if not isinstance(error.__cause__, _Incomplete):
+            raise
+    return ListedSettings(found=question.found, denied=frozenset(question.denied), failed=question.failed)
+
+
+class _Incomplete(Retryable):
+    """Some topics were answered with an error."""
+
+
+class _Question:
+    """The topics that are not answered yet, asked for round by round."""
+
+    def __init__(self, cluster: Cluster, topics: Iterable[str], names: Sequence[str] | None) -> None:
+        self.found: dict[str, TopicSettings] = {}
+        self.denied: set[str] = set()
+        self.failed: dict[str, str] = {}
+        self._cluster = cluster
+        self._left = dict.fromkeys(topics)
+        self._names = names
+        self._shared = _Shared()
+
+    async def ask(self) -> None:
+        """Ask one round; raise _Incomplete when another round may bring more."""
+        self.failed.clear()
+        topics = list(self._left)
+        for at in range(0, len(topics), _REQUEST_TOPICS):
+            portion = topics[at : at + _REQUEST_TOPICS]
+            request = _request(portion, synonyms=False, names=self._names)
+            for result in (await self._cluster.ask(request)).results:
+                self._take_in(result)
+            for topic in portion:
+                if topic not in self.failed:
+                    self._left.pop(topic)
+        for topic, why in self.failed.items():
+            raise _Incomplete(f"settings of topic {topic} on cluster {self._cluster.alias}: {why}")
+
+    def _take_in(self, result: Any) -> None:
+        if result.error_code in codes.UNAUTHORIZED:
+            self.denied.add(str(result.resource_name))
+        elif result.error_code in (codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC):
+            return
+        elif result.error_code:
+            # Without its settings a topic would be created with the target's, and its old records deleted.
+            self.failed[str(result.resource_name)] = codes.describe(result.error_code)
+        else:
+            self.found[result.resource_name] = _settings(result, self._shared)
+
+
+def _settings(result: Any, shared: _Shared) -> TopicSettings:
+    entries = [entry for entry in result.configs if entry.value is not None and not entry.is_sensitive]
+    return TopicSettings(
+        own={entry.name: entry.value for entry in entries if entry.config_source == _OF_TOPIC},
+        inherited=shared.inherited(
+            [(entry.name, entry.value, entry.config_source) for entry in entries if entry.config_source in _ORIGINS]
+        ),
+    )
 
 
 def _request(topics: Iterable[str], *, synonyms: bool, names: Sequence[str] | None = None) -> Any:
@@ -81,35 +151,10 @@ def _request(topics: Iterable[str], *, synonyms: bool, names: Sequence[str] | No
     )
 
 
-async def _described(cluster: Cluster, request: Any, shared: _Shared) -> ListedSettings:
-    found: dict[str, TopicSettings] = {}
-    denied = set()
-    for result in (await cluster.ask(request)).results:
-        if result.error_code in codes.UNAUTHORIZED:
-            denied.add(str(result.resource_name))
-            continue
-        if result.error_code in (codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC):
-            continue
-        if result.error_code:
-            # Without its settings a topic would be created with the target's, and its old records deleted.
-            raise Retryable(
-                f"settings of topic {result.resource_name} on cluster {cluster.alias}: "
-                f"{codes.describe(result.error_code)}"
-            )
-        entries = [entry for entry in result.configs if entry.value is not None and not entry.is_sensitive]
-        found[result.resource_name] = TopicSettings(
-            own={entry.name: entry.value for entry in entries if entry.config_source == _OF_TOPIC},
-            inherited=shared.inherited(
-                [(entry.name, entry.value, entry.config_source) for entry in entries if entry.config_source in _ORIGINS]
-            ),
-        )
-    return ListedSettings(found=found, denied=frozenset(denied))
-
-
 async def batch_limits(cluster: Cluster, topics: Collection[str]) -> dict[str, int]:
-    """Return `max.message.bytes` of the topics whose settings this login may see."""
+    """Return `max.message.bytes` of the topics whose settings the cluster shows to this login."""
     name = "max.message.bytes"
-    listed = await topic_settings(cluster, sorted(topics), names=[name])
+    listed = await topic_settings_each(cluster, sorted(topics), names=[name])
     found = {
         topic: settings.own.get(name) or (settings.inherited[name].value if name in settings.inherited else None)
         for topic, settings in listed.found.items()

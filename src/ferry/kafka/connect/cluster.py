@@ -102,6 +102,8 @@ class Cluster:
         self.alias = alias
         self.patience_s = patience_s
         self.topics: dict[str, TopicInfo] = {}
+        self.denied: set[str] = set()
+        """Topics that this login may not see, whether they exist or not; only what was asked for by name is in it."""
         self.cluster_id = ""
         self.transaction_version = 0
         self.throttled_s = 0.0
@@ -338,15 +340,20 @@ class Cluster:
             if topic.error_code in (codes.NONE, codes.LEADER_NOT_AVAILABLE)
         }
         self.topics |= found
-        return found, {topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED}
+        return found, self._noted_denied(answer)
+
+    def _noted_denied(self, answer: Any) -> set[str]:
+        """Remember which topics of an answer this login may not see, and return them."""
+        denied = {topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED}
+        self.denied = (self.denied - {topic.name for topic in answer.topics}) | denied
+        return denied
 
     async def hidden(self, topics: Iterable[str]) -> frozenset[str]:
         """Return those of the topics that this principal may not see, whether they exist or not."""
         names = list(topics)
         if not names:
             return frozenset()
-        answer = await self.retrying(partial(self._metadata, names))
-        return frozenset(topic.name for topic in answer.topics if topic.error_code in codes.UNAUTHORIZED)
+        return frozenset(self._noted_denied(await self.retrying(partial(self._metadata, names))))
 
     async def deleted(self, ids: Mapping[str, str]) -> frozenset[str]:
         """Return those of the topics that no broker knows any more by their ids.

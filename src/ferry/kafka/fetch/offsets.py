@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -210,22 +210,39 @@ def _listed(answer: Any) -> Iterable[tuple[TopicPartition, int, int]]:
             yield TopicPartition(topic=topic.name, partition=part.partition_index), part.error_code, part.offset
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOffsets:
+    """The committed `(offset, metadata)` of a group by partition, None where it has none; of others nothing is known.
+
+    `denied` are the topics that this login may not see.
+    """
+
+    found: dict[TopicPartition, tuple[int, str] | None] = field(default_factory=dict)
+    denied: frozenset[str] = frozenset()
+
+    def refuse_denied(self, alias: str) -> None:
+        """Raise Refused for a topic that this login may not see."""
+        for topic in sorted(self.denied):
+            raise Refused(f"topic {topic} on cluster {alias} is hidden from this login: grant DESCRIBE on it")
+
+
 async def group_offsets(
     cluster: Cluster, group: str, places: Iterable[TopicPartition], *, wait: bool = True
-) -> dict[TopicPartition, tuple[int, str] | None]:
-    """Return the committed `(offset, metadata)` of a group for these partitions; None where the group has none.
+) -> GroupOffsets:
+    """Return the committed offsets of a group for these partitions.
 
     The request always names the partitions. A fetch of *all* partitions silently omits those with a pending
     transactional commit. Named partitions with `require_stable` answer UNSTABLE_OFFSET_COMMIT instead (KIP-447). With
-    `wait` that is retried until the transaction ends; without, those partitions are left out.
+    `wait` that is retried until the transaction ends; without, those partitions are left out. So are the partitions of
+    topics that this login may not see.
     """
     by_topic: dict[str, list[int]] = {}
     for place in places:
         by_topic.setdefault(place.topic, []).append(place.partition)
     if not by_topic:
-        return {}
+        return GroupOffsets()
 
-    async def action() -> dict[TopicPartition, tuple[int, str] | None]:
+    async def action() -> GroupOffsets:
         node = await cluster.coordinator(GROUP, group)
         topic = OffsetFetchRequest.OffsetFetchRequestTopic
         request = OffsetFetchRequest(
@@ -241,14 +258,18 @@ async def group_offsets(
             raise
         _check_group(cluster, group, answer.error_code)
         found: dict[TopicPartition, tuple[int, str] | None] = {}
+        denied = set()
         for topic_answer in answer.topics:
             for part in topic_answer.partitions:
                 if part.error_code == codes.UNSTABLE_OFFSET_COMMIT and not wait:
                     continue
+                if part.error_code == codes.TOPIC_AUTHORIZATION_FAILED:
+                    denied.add(topic_answer.name)
+                    continue
                 _check_group(cluster, group, part.error_code)
                 place = TopicPartition(topic=topic_answer.name, partition=part.partition_index)
                 found[place] = (part.committed_offset, part.metadata or "") if part.committed_offset >= 0 else None
-        return found
+        return GroupOffsets(found=found, denied=frozenset(denied))
 
     return await cluster.retrying(action)
 

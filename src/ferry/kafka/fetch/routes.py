@@ -47,6 +47,8 @@ class Routes:
         info = self._cluster.topics.get(place.topic)
         where = {"topic": place.topic, "cluster": self._cluster.alias}
         planned = self._topic_ids.get(place.topic, "")
+        if info is None and place.topic in self._cluster.denied:
+            return RefusalKind.NOT_AUTHORIZED, sentence("source.hidden", **where)
         if info is None and not planned:
             self._gone.add(place.topic)
         if planned and info is not None and info.id_text and planned != info.id_text:

@@ -25,6 +25,7 @@ from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, Sentence, TopicChange
 from ferry.plan.rules.facts import Facts, OtherFacts, TargetTopic
 from ferry.plan.rules.planning_rules import Rules
+from ferry.plan.rules.topics import hidden_copy
 
 _MARKER = 1
 """Offsets of the lane's own after the last receipt's data: the marker of its commit. Identical offsets have none."""
@@ -36,6 +37,8 @@ def deletion(rules: Rules, facts: Facts, topic: str) -> TopicChange | Refusal | 
         return None
     lasts = [last for last in facts.lane.receipts.values() if last.source.topic == topic]
     name = lasts[0].target.topic
+    if name in facts.target.hidden:
+        return hidden_copy(topic, name, rules.flow.target)
     why = _against(rules, facts, topic, name, lasts)
     if why is not None:
         return refused("source.deleted.copy-left", topic, target=name, why=why)

@@ -53,7 +53,7 @@ class Seen:
 class SourceTopic:
     """A source topic that the filters took; `leaderless` are the partitions without a leader at the moment.
 
-    `settings` is None when this login may not see them.
+    `settings` is None when this login may not see them, or when the cluster answered `settings_error` instead.
     """
 
     name: str
@@ -64,6 +64,7 @@ class SourceTopic:
     settings: TopicSettings | None
     unserved: Mapping[int, Unavailable] = field(default_factory=dict)
     """Why leaderless partitions are not served, by number, if their leader did not answer or reported an error."""
+    settings_error: str = ""
 
     @property
     def compacted(self) -> bool:
@@ -92,9 +93,10 @@ class TargetTopic:
     brokers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """The brokers that have the replicas, by partition."""
     settings: TopicSettings | None = None
-    """None when this login may not see them."""
+    """None when this login may not see them, or when the cluster answered `settings_error` instead."""
     unserved: Mapping[int, Unavailable] = field(default_factory=dict)
     """Why partitions have no end, by number, as far as it is known."""
+    settings_error: str = ""
 
     @property
     def min_in_sync(self) -> int:
@@ -147,7 +149,9 @@ class TargetFacts:
     brokers: int
     """How many brokers the target has."""
     topics: Mapping[str, TargetTopic]
-    """The copies that exist, by their own names."""
+    """The copies that exist and that this login may see, by their own names."""
+    hidden: frozenset[str] = frozenset()
+    """Copies that this login may not see, whether they exist or not."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """The settings of a new topic of the target if nothing is set; empty when they are not known."""
     space: Mapping[int, BrokerSpace] | None = None

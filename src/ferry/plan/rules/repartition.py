@@ -19,6 +19,7 @@ from ferry.plan.rules.progress import estimated_bytes, place_of_lane
 from ferry.plan.rules.repartition_bounds import DealLook
 from ferry.plan.rules.repartition_refusals import deal_refusal, lost_rule, not_begun, too_many
 from ferry.plan.rules.repartition_shares import Deal, Lot
+from ferry.plan.rules.topics import hidden_copy
 from ferry.words import several
 
 
@@ -35,6 +36,9 @@ def deal_of(
     old_names = tuple(era.target_topic for era in before)
     all_names = dict.fromkeys([*targets, *old_names])
     lasts = {place: last for place, last in facts.lane.units.items() if place.topic in all_names}
+    hidden = next((name for name in all_names if name in facts.target.hidden), None)
+    if hidden is not None:
+        return (hidden_copy(topic.name, hidden, rules.flow.target),)
     for target in targets:
         against = deal_refusal(rules, facts, topic, target, rule, known, lasts)
         if against is not None:

@@ -19,12 +19,13 @@ from ferry.words import several
 
 def topic_refusal(rules: Rules, facts: Facts, topic: SourceTopic) -> Refusal | None:
     """Return why no partition of the topic may be copied; None when they may."""
-    found = (_refusal_to(rules, facts, topic, name) for name in rules.copies_of(topic.name))
+    looks = _name_refusal, _copy_refusal
+    found = (look(rules, facts, topic, name) for name in rules.copies_of(topic.name) for look in looks)
     return next((refusal for refusal in found if refusal is not None), None)
 
 
-def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Refusal | None:
-    """Return why nothing of the topic may be copied to the target topic `name`; None when it may."""
+def _name_refusal(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Refusal | None:
+    """Return why this lane may not write to a target topic of that name; None when it may."""
     if len(name) > MAX_TOPIC_NAME:
         return refused(
             "name.too-long",
@@ -41,7 +42,23 @@ def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Re
             return refused("owned.no-live-lane", topic.name, target=name)
     elif owner is not None and owner != rules.lane:
         return owned(topic.name, name, owner)
+    return None
+
+
+def _copy_refusal(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Refusal | None:
+    """Return why nothing of the topic may be copied to the target topic `name` as it is now; None when it may."""
+    if name in facts.target.hidden:
+        return hidden_copy(topic.name, name, rules.flow.target)
     target, transform = facts.target.topics.get(name), rules.transform_of(topic.name)
+    # It must be known whether a source is compacted, and how many replicas of a copy have to be in sync.
+    if topic.settings_error:
+        return refused(
+            "settings.unknown", topic.name, name=topic.name, cluster=rules.flow.source, answer=topic.settings_error
+        )
+    if target is not None and target.settings_error:
+        return refused(
+            "settings.unknown", topic.name, name=name, cluster=rules.flow.target, answer=target.settings_error
+        )
     keeps = transform is None or transform.partitions is None
     if keeps and target is not None and target.partitions > _count(topic):
         copied = any(last.target.topic == name for last in facts.lane.receipts.values())
@@ -63,6 +80,11 @@ def _shorter(rules: Rules, topic: str) -> str:
     if isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
         return "use a shorter alias or IdentityReplicationPolicy"
     return f"have {rules.policy_name} name it shorter, or leave it out (topics.exclude)"
+
+
+def hidden_copy(topic: str, target: str, cluster: str) -> Refusal:
+    """Return the refusal of a source topic whose copy this login may not see: whether that exists is not known."""
+    return refused("target.hidden", topic, target=target, cluster=cluster)
 
 
 def owned(topic: str, target: str, owner: str) -> Refusal:
@@ -216,7 +238,7 @@ def _to_create(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> boo
     copied = any(last.target.topic == name for last in facts.lane.receipts.values())
     copied |= any(last.target.topic == name and last.target_next is not None for last in facts.lane.units.values())
     again = rules.guards.target_changed.of(topic.name) is not OnGuard.FAIL
-    return name not in facts.target.topics and (again or not copied)
+    return name not in facts.target.topics.keys() | facts.target.hidden and (again or not copied)
 
 
 def _count(topic: SourceTopic) -> int:

@@ -180,8 +180,9 @@ def mm1_left(lane: OpenLane, group: str) -> ReadLeft:
             for topic in facts.source.topics.values()
             for number in topic.partitions
         ]
-        found = await group_offsets(source, group, places)
-        offsets = {place: word[0] for place, word in found.items() if word is not None}
+        read = await group_offsets(source, group, places)
+        read.refuse_denied(source.alias)
+        offsets = {place: word[0] for place, word in read.found.items() if word is not None}
         if not offsets:
             raise BadInput(
                 f"group {group} on cluster {source.alias} has no position on a topic of flow {lane.flow.flow}: "

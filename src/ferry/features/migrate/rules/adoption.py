@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ferry.features.migrate.rules.seam import NOT_LOOKED_AT, Seam, SeamState
+from ferry.messages.catalogue import sentence
 from ferry.model import Adoption, OpenedRun, Predecessor, TopicPartition
 from ferry.plan.rules.facts import Facts, LaneFacts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
@@ -285,6 +286,9 @@ def _row(
         target_end=-1 if target is None else target.ends.get(source.partition, -1),
         stands=0 if last is None else last.end,
     )
+    if place.topic in facts.target.hidden:
+        hidden = sentence("target.hidden", target=place.topic, cluster=rules.flow.target)
+        return replace(row, verdict=Verdict.REFUSED, why=hidden)
     if part is not None and row.position < 0 and (last is not None or row.target_end <= max(row.target_start, 0)):
         return replace(row, verdict=Verdict.NOTHING if last is None else Verdict.UNCHANGED)
     why = _left_out(rules, facts.lane, topic, row) or _unreadable(row, left, target) or _moved(facts, topic, row)

@@ -96,6 +96,8 @@ class DeadLetterWriter:
         if info is None or not info.partitions:
             at, read = letter.row.offset, f"{piece.source.topic}-{letter.row.partition}"
             cluster = self._target.alias
+            if topic in self._target.denied:
+                raise Dropped([drop("target.hidden", piece, at, target=topic, cluster=cluster)])
             raise Dropped([drop("letters.gone", piece, at, letters=topic, cluster=cluster, at=at, read=read)])
         return TopicPartition(topic, letter_partition(letter.row.partition, len(info.partitions)))
 

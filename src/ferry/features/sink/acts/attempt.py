@@ -79,8 +79,8 @@ class Attempt:
     async def shapes(self, topics: Collection[str], found: BatchState) -> dict[str, TargetShape]:
         """Return the target topics as they are now, with the numbers of partitions with which the batch was begun.
 
-        Raises BadInput for a topic that does not exist, Refused for one that was created again since the batch was
-        begun.
+        Raises BadInput for a topic that does not exist, Refused for one that is hidden, or was created again since the
+        batch was begun.
         """
         known = {} if found.settled is None else found.settled.topics
         names = sorted({*topics, *known})
@@ -90,6 +90,8 @@ class Attempt:
             info = there.get(name)
             before = known.get(name)
             where = f"topic {name} on cluster {self._cluster.alias}"
+            if info is None and name in self._cluster.denied:
+                raise Refused(f"{where} is hidden from this login: grant WRITE on it")
             if info is None or not info.partitions:
                 raise BadInput(f"{where} is not there: create it, or correct its name")
             if before is not None and found.delivered is None and _is_another(before, info):

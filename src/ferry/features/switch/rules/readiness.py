@@ -339,6 +339,13 @@ def _writable(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
             in_sync, replicas = topic.replicas.get(number, (1, 1))
             if number not in topic.ends or in_sync < min(topic.min_in_sync, replicas):
                 poor.append(f"{topic.name}-{number}")
+    if facts.target.hidden:
+        return Check(
+            name="target",
+            ok=False,
+            message=f"whether the copies {_named(sorted(facts.target.hidden))} can be written is not known: they are "
+            "hidden from this login; grant DESCRIBE on them",
+        )
     if poor:
         return Check(
             name="target",

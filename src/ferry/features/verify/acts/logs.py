@@ -52,6 +52,13 @@ async def compacted_topics(cluster: Cluster, topics: Collection[str], notes: lis
     return frozenset(topic for topic, policy in policies.items() if "compact" in policy)
 
 
+def hidden_topic(cluster: Cluster, topic: str) -> str | None:
+    """Return why a topic may not be seen, by the metadata of now; None when it may, or is not there."""
+    if topic in cluster.topics or topic not in cluster.denied:
+        return None
+    return f"topic {topic} on cluster {cluster.alias} is hidden from this login: grant READ on it"
+
+
 async def offset_bytes(cluster: Cluster, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
     """Return about how many bytes an offset of these partitions has: a log's average, if brokers report its size."""
     if not places:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.verify.acts.logs import compacted_topics, settled
+from ferry.features.verify.acts.logs import compacted_topics, hidden_topic, settled
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.rules.repartitioned import Chosen, DealtCopy, Sides, dealt_copies, gone_receipts, left_whole
 from ferry.kafka.connect.cluster import Cluster
@@ -65,7 +65,7 @@ async def survey_dealt(
     for name, era in sorted(rules.items()):
         mine = {place.partition: some for place, some in known.items() if place.topic == name and some}
         is_compacted = wanted.compacted or era.source_topic in cleaned or name in cleaned_copies
-        left = _left(era, connections, mine, wanted, is_compacted=is_compacted)
+        left = _hidden(era, connections) or _left(era, connections, mine, wanted, is_compacted=is_compacted)
         if left is not None:
             found.not_compared.append(left)
             continue
@@ -89,6 +89,11 @@ def _began(receipts: Iterable[Receipt]) -> dict[TopicPartition, int]:
             place = TopicPartition(receipt.source.topic, number)
             found[place] = min(begin, found.get(place, begin))
     return found
+
+
+def _hidden(era: Era, connections: FlowConnections) -> NotCompared | None:
+    why = hidden_topic(connections.source, era.source_topic) or hidden_topic(connections.target, era.target_topic)
+    return None if why is None else left_whole(era, why, NotComparedKind.UNREADABLE, asked=True)
 
 
 def _left(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.features.verify.acts.logs import compacted_topics, offset_bytes, settled
+from ferry.features.verify.acts.logs import compacted_topics, hidden_topic, offset_bytes, settled
 from ferry.features.verify.acts.repartitioned import SurveyOfDealt, survey_dealt
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.rules.beginnings import begins
@@ -191,7 +191,10 @@ def _with_both_sides(every: Sequence[Copied], source: Cluster, target: Cluster, 
     again: set[str] = set()
     for one in every:
         here, there = source.topics.get(one.source.topic), target.topics.get(one.target.topic)
-        if here is None or one.source.partition not in here.partitions:
+        hidden = hidden_topic(source, one.source.topic) or hidden_topic(target, one.target.topic)
+        if hidden is not None:
+            _leave_out(found, one, NotComparedKind.UNREADABLE, f"{one.source} is not compared: {hidden}")
+        elif here is None or one.source.partition not in here.partitions:
             gone = f"{one.source} is gone from the source"
             _leave_out(found, one, NotComparedKind.SOURCE_REPLACED, f"{gone}: its copy {one.target} is all there is")
         elif one.source_topic_id and here.id_text and one.source_topic_id != here.id_text:

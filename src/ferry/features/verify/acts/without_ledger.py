@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.identical.settings import IdenticalSettings
-from ferry.features.verify.acts.logs import compacted_topics
+from ferry.features.verify.acts.logs import compacted_topics, hidden_topic
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.rules.compare_ranges import CompareRange
@@ -154,7 +154,10 @@ def _pairs(
     pairs: dict[TopicPartition, TopicPartition] = {}
     for name, copy in named.items():
         here, there = source.topics[name].partitions, target.topics.get(copy)
-        if there is None:
+        hidden = hidden_topic(target, copy)
+        if hidden is not None:
+            _leave(found, TopicPartition(name, 0), NotComparedKind.UNREADABLE, f"{name} is not compared: {hidden}")
+        elif there is None:
             message = f"{copy}, the copy of {name}, is not on cluster {target.alias}: look at the mirror and its names"
             _leave(found, TopicPartition(name, 0), NotComparedKind.TARGET_GONE, message)
         elif len(here) != len(there.partitions):

@@ -74,7 +74,7 @@ LeaveUnknownOption = Annotated[
     ),
 ]
 WriteBlockOption = Annotated[
-    bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on the new cluster's topics.")
+    bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on a single topic of the new cluster.")
 ]
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Omit the smoke test.")]
 NoReverseOption = Annotated[bool, typer.Option("--no-reverse", help="Do not start the flow back.")]

@@ -42,7 +42,7 @@ def sentence(switch: Switch, step: Step) -> str:
         Step.TOPICS: f"create the missing topics on {new} that producers will write to",
         Step.GROUPS: f"commit the groups' offsets on {new}: all partitions of a group, or none",
         Step.PROMOTE: (
-            f"delete ACLs that deny WRITE on the topics of {new}"
+            f"delete ACLs that deny WRITE on single topics of {new}"
             if options.remove_write_block
             else f"declare {new} the cluster that clients use"
         ),

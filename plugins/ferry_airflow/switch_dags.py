@@ -117,7 +117,7 @@ def _params(verb: Verb) -> dict[str, Any]:
         **approval_params("switch"),
         **leaving_params(),
         "remove_write_block": flag(
-            "Remove write block", "Delete ACLs that deny WRITE on the topics of the cluster that is switched to."
+            "Remove write block", "Delete ACLs that deny WRITE on a single topic of the cluster that is switched to."
         ),
         "smoke": flag("Smoke test", "Write and read a scratch topic after the switch.", default=default.smoke),
         "reverse": flag("Start the flow back", "Copy back from then on.", default=default.reverse),

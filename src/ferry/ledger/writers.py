@@ -47,20 +47,12 @@ def others(acls: Iterable[AclBinding], topic: str, own: str | None) -> list[str]
 
     Each has the ACL's name where that is wide. A principal that another ACL forbids it from every host may not.
     """
-    about = [one for one in acls if one.operation in _WRITES and _covers(one, topic)]
+    about = [one for one in acls if one.operation in _WRITES and one.is_about_topic(topic)]
     forbidden = {one.principal for one in about if not one.allows and one.host == WILDCARD}
     if EVERYBODY in forbidden:
         return []
     allowed = {(one.principal, _by(one, topic)) for one in about if one.allows}
     return sorted(f"{who}{by}" for who, by in allowed if who != own and who not in forbidden)
-
-
-def _covers(acl: AclBinding, topic: str) -> bool:
-    if acl.resource_type != "topic":
-        return False
-    if acl.prefixed:
-        return topic.startswith(acl.resource_name)
-    return acl.resource_name in (topic, WILDCARD)
 
 
 def _by(acl: AclBinding, topic: str) -> str:

@@ -47,6 +47,12 @@ class AclBinding:
         """Whether it permits; otherwise it forbids."""
         return self.permission == "allow"
 
+    def is_about_topic(self, topic: str) -> bool:
+        """Whether it holds for this topic: by its name, by a prefix of it, or for all topics."""
+        if self.resource_type != "topic":
+            return False
+        return topic.startswith(self.resource_name) if self.prefixed else self.resource_name in (topic, WILDCARD)
+
     def __str__(self) -> str:
         name = f"{self.resource_name}*" if self.prefixed else self.resource_name
         where = "" if self.host == WILDCARD else f" from host {self.host}"

@@ -125,7 +125,7 @@ class SwitchOptions:
     leave_unknown: bool = False
     """Whether a failover continues although not all groups of the source are known."""
     remove_write_block: bool = False
-    """Whether ACLs that deny WRITE on the topics of the new side are deleted."""
+    """Whether ACLs that deny WRITE on single topics of the new side are deleted."""
     smoke: bool = True
     reverse: bool = True
     """Whether the flow back is started at the end."""

@@ -1,4 +1,4 @@
-"""Groups that the operator leaves (`--leave-group`): evidence names them and claims nothing else of them."""
+"""Groups that the operator leaves (`--leave-group`, `--leave-active`): evidence claims nothing else of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from ferry.features.groups.rules.outside import OutsideGroup, why_hidden, with_known
 from tests.golden import Golden
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import FILE, World, world
+from tests.pure.answers.world import FILE, Answer, World, world
 
 pytestmark = pytest.mark.slow
 FAIL = "failover", "a->b", "--id", "f-1", "--approve-by", "bob", "--no-reverse", "--no-smoke"
@@ -253,6 +253,48 @@ def test_what_the_ledger_knows_of_groups_that_are_not_listed_stays_known(made: W
         "billing-night": ("left", [["users", 0, 4]]),
         "fraud": ("left", [["users", 0, 4]]),
     }
+
+
+@pytest.mark.parametrize("verb", [OVER, FAIL], ids=["switchover", "failover"])
+def test_groups_with_members_on_the_old_cluster_are_left_if_that_is_asked_for(
+    made: World, verb: tuple[str, ...]
+) -> None:
+    outside(made, billing={"users_0": 4}, billing_night={"users_0": 4})
+    before = made.b.groups["billing"]
+    made.commit(made.a, "billing", users_0=8)
+    made.a.active.add("billing")
+    assert moved_of(made.ask(*verb, "--leave-active")) == ({"billing": "left", "billing-night": "moved"}, [])
+    assert made.b.groups["billing"] == before
+
+
+def test_a_failover_moves_groups_with_members_on_the_old_cluster_otherwise(made: World) -> None:
+    outside(made, billing={"users_0": 4})
+    made.a.active.add("billing")
+    answer = made.ask(*FAIL)
+    assert moved_of(answer) == ({"billing": "moved"}, None)
+
+
+def test_of_a_lost_cluster_it_is_not_known_which_groups_have_members(made: World) -> None:
+    outside(made, billing={"users_0": 4})
+    made.a.active.add("billing")
+    made.lost = made.a
+    assert moved_of(made.ask(*FAIL, "--leave-active")) == ({"billing": "moved"}, ["billing"])
+
+
+def test_of_a_broker_that_lists_no_groups_it_is_not_known_which_have_members(made: World) -> None:
+    outside(made, billing={"users_0": 4}, billing_night={"users_0": 4}, billing_day={"users_0": 4})
+    made.a.active |= {"billing", "billing-day"}
+    made.a.seen = {"billing", "billing-night"}
+    wanted = {"billing": "left", "billing-night": "moved", "billing-day": "moved"}
+    assert moved_of(made.ask(*FAIL, "--leave-active")) == (wanted, ["billing-day"])
+
+
+def moved_of(answer: Answer) -> tuple[dict[str, str], list[str] | None]:
+    """The groups' outcomes, and those of which it is not known whether they have members on the old cluster."""
+    assert answer.code == 0, answer.err
+    (groups,) = [step for step in answer.body["steps"] if step["step"] == "groups"]
+    unknown = groups["facts"].get("members_unknown")
+    return {row["group"]: row["outcome"] for row in groups["rows"]}, unknown
 
 
 @pytest.mark.parametrize(("is_whole", "found"), [(True, ["new"]), (False, ["lost", "new"])])

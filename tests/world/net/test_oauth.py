@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -17,12 +18,18 @@ from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
 from tests.golden import Golden
 from tests.pure.net.test_oauth import LOGIN
 
+PIECE_SECONDS = 0.1
+
 
 class Endpoint:
-    """Answers what it is told, one answer after the other and then the last one again; keeps the headers it got."""
+    """Answers what it is told, one answer after the other and then the last one again; keeps the headers it got.
 
-    def __init__(self, *answers: tuple[int, str]) -> None:
+    If `slow`, each byte takes PIECE_SECONDS.
+    """
+
+    def __init__(self, *answers: tuple[int, str], slow: bool = False) -> None:
         self.answers = list(answers)
+        self.slow = slow
         self.headers: list[str] = []
         self.url = ""
 
@@ -42,7 +49,10 @@ class Endpoint:
                     self.send_header("Location", body)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body.encode())
+                with contextlib.suppress(OSError):  # the caller has hung up
+                    for at in range(0, len(body), 1 if endpoint.slow else len(body)):
+                        time.sleep(PIECE_SECONDS if endpoint.slow else 0)
+                        self.wfile.write(body[at:].encode()[: 1 if endpoint.slow else None])
 
             do_GET = do_POST  # noqa: N815 - the server's name for it
 
@@ -109,6 +119,16 @@ def test_a_refusal_is_final_and_one_sentence(status: int, body: str, golden: Gol
     assert "geh:eim" not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(endpoint.headers) == 1
+
+
+@pytest.mark.parametrize(("status", "error"), [(200, LoginDelayed), (401, LoginFailed)], ids=["an answer", "a refusal"])
+def test_an_answer_may_not_take_longer_in_small_pieces(status: int, error: type[Exception]) -> None:
+    endpoint = Endpoint((status, '{"access_token": "' + "x" * 300 + '"}'), slow=True)
+    began = time.monotonic()
+    with endpoint.serving() as login:
+        with pytest.raises(error):
+            Tokens(replace(login, connect_timeout_ms=100, read_timeout_ms=300), None).token()
+        assert time.monotonic() - began < 200 * PIECE_SECONDS
 
 
 def test_a_server_in_trouble_is_asked_again_and_then_given_up_for_now(golden: Golden) -> None:

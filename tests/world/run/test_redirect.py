@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import sys
 import threading
+import time
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,6 +33,9 @@ primary->backup.enabled = true
 backup->primary.enabled = true
 """
 SLOW_SECONDS = 20
+PIECE_SECONDS = 0.3
+PIECES = 60
+"""So many that the whole answer takes far longer than a hook may, and no piece does."""
 
 
 def mine() -> None:
@@ -61,13 +66,17 @@ def state(verb: Verb = Verb.FAILOVER) -> SwitchState:
 
 @dataclass(kw_only=True)
 class Gateway:
-    """A server that keeps what it is told, and answers with `status` (0: `said` alone) or points to `location`."""
+    """A server that keeps what it is told, and answers with `status` (0: `said` alone) or points to `location`.
+
+    It sends `said` that often more, as `pieces`, each after PIECE_SECONDS.
+    """
 
     port: int
     status: int = 200
     seconds: float = 0.0
     said: bytes = b"moved"
     location: str | None = None
+    pieces: int = 0
     told: list[tuple[dict[str, str], str | None]] = field(default_factory=list)
     logins: list[str | None] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
@@ -95,6 +104,14 @@ def gateway() -> Iterator[Gateway]:
                     self.send_header("Location", made.location)
                 self.end_headers()
             self.wfile.write(made.said)
+            for _ in range(made.pieces):
+                if ended.wait(PIECE_SECONDS):
+                    break
+                self.wfile.write(made.said)
+
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):  # the caller has hung up
+                super().handle()
 
         def do_GET(self) -> None:
             made.followed.append(self.path)
@@ -191,7 +208,7 @@ def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: SwitchHo
 
 
 @pytest.mark.parametrize(
-    ("status", "seconds", "most", "why"), [(503, 0, 60, "HTTP 503"), (200, SLOW_SECONDS, 1, "timed out")]
+    ("status", "seconds", "most", "why"), [(503, 0, 60, "HTTP 503"), (200, SLOW_SECONDS, 1, "longer than 1 s")]
 )
 def test_a_gateway_that_fails_or_sleeps_stops_it_too(
     gateway: Gateway, status: int, seconds: float, most: int, why: str
@@ -199,6 +216,28 @@ def test_a_gateway_that_fails_or_sleeps_stops_it_too(
     gateway.status, gateway.seconds = status, seconds
     with pytest.raises(Refused, match=why):
         redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=most), mine)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(200, b"working...\n"), (0, b"HTTP/1.1 100 Continue\r\n\r\n"), (0, b"H")],
+    ids=["body", "headers", "status"],
+)
+def test_a_gateway_may_not_take_longer_in_small_pieces(
+    gateway: Gateway, status: int, said: bytes, golden: Golden
+) -> None:
+    gateway.status, gateway.said, gateway.pieces = status, said, PIECES
+    began = time.monotonic()
+    with pytest.raises(Refused) as refused:
+        redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=1), mine)
+    golden(refused.value)
+    assert time.monotonic() - began < PIECES * PIECE_SECONDS / 2
+
+
+def test_an_answer_in_pieces_is_kept_that_ends_in_time(gateway: Gateway) -> None:
+    gateway.said, gateway.pieces = b"moved ", 2
+    (call,) = redirect(sides(), state(), SwitchHook(command=None, url=gateway.url), mine).facts["hook"]
+    assert (call["status"], call["said"]) == (200, "moved moved moved")
 
 
 def test_the_login_of_an_address_is_sent_as_basic_authentication(gateway: Gateway) -> None:

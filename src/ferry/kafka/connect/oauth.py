@@ -21,8 +21,8 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from ferry.config.login.security import OAuthLogin
 from ferry.errors import MALFORMED
 from ferry.files import read_bounded
+from ferry.http_calls import answer_of
 from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
-from ferry.redirects import NoRedirect
 
 _USED_SHARE = 0.8
 """The share of a token's life after which it is renewed, as with Java's `sasl.login.refresh.window.factor`."""
@@ -40,10 +40,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
     def __init__(self, login: OAuthLogin, context: ssl.SSLContext | None) -> None:
         super().__init__()
         self._login = login
-        handlers: list[urllib.request.BaseHandler] = [NoRedirect()]
-        if context is not None:
-            handlers.append(urllib.request.HTTPSHandler(context=context))
-        self._open = urllib.request.build_opener(*handlers).open
+        self._context = context
         self._token = ""
         self._good_until = 0.0
 
@@ -80,8 +77,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
             try:
                 return _parsed(self._ask(url), url)
             except urllib.error.HTTPError as error:
-                with error:
-                    said = error.read(_SHOWN_CHARACTERS).decode("utf-8", "replace")
+                said = _begin_of(error)
                 if error.code not in _TRY_AGAIN:
                     raise LoginFailed(
                         f"the token endpoint {_address(url)} answers {error.code} {error.reason} "
@@ -117,10 +113,18 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
                 "Accept": "application/json",
             },
         )
-        timeout = (login.connect_timeout_ms + login.read_timeout_ms) / 1000
-        with self._open(request, timeout=timeout) as answer:
-            content: bytes = answer.read(_MAX_ANSWER_BYTES)
+        seconds = (login.connect_timeout_ms + login.read_timeout_ms) / 1000
+        _, content = answer_of(request, seconds=seconds, most=_MAX_ANSWER_BYTES, context=self._context)
         return content
+
+
+def _begin_of(error: urllib.error.HTTPError) -> str:
+    """Return how an answer with an error begins; empty if that does not come in time."""
+    try:
+        with error:
+            return error.read(_SHOWN_CHARACTERS).decode("utf-8", "replace")
+    except (OSError, HTTPException):
+        return ""
 
 
 def _parsed(content: bytes, url: str) -> tuple[str, float]:

@@ -5,7 +5,7 @@ Both switches are recorded step by step in the ledgers. A drill that stopped con
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ferry import __version__
@@ -25,9 +25,10 @@ from ferry.features.switch.acts.report import samples_of_drain
 from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
 from ferry.features.switch.rules.report import FIRST_RECORD_MEANS, lost_sentence, switch_report
+from ferry.features.switch.rules.steps import continuing, other_options
 from ferry.features.switch.settings import SwitchHook
 from ferry.lane.connections import FlowConnections
-from ferry.model import Flow, with_text
+from ferry.model import Flow, sentence_of, with_text
 from ferry.model.evidence import EvidenceKind, EvidenceReport, Sample, StepOutcome, TimelineStep
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb, next_step
 from ferry.run.local import copy_plan
@@ -40,7 +41,10 @@ WAYS = ((Verb.SWITCHOVER, "out"), (Verb.FAILBACK, "back"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullOptions:
-    """What is done. `drill` is its id, from which the ids of both switches are made; `approved_by` approves both."""
+    """What is done. `drill` is its id, from which the ids of both switches are made; `approved_by` approves both.
+
+    `switch` holds for both ways. A drill that is continued keeps those that it began with.
+    """
 
     drill: str
     who: str
@@ -49,6 +53,8 @@ class FullOptions:
     approved_ms: int | None = None
     """When it was approved (ms); None: when each of the switches is opened."""
     hook: SwitchHook | None = None
+    given: Mapping[str, str] = field(default_factory=dict)
+    """The options of `switch` that an operator gave, as they are written, by their fields."""
 
 
 def switches_of(drill: str) -> tuple[tuple[Verb, str], ...]:
@@ -113,13 +119,14 @@ class FullDrill:
         Before the way out is done, the whole way back counts as one step. After it, the steps of the way back are
         returned. Raises Refused if a check fails now.
         """
-        self._refuse_without_hook()
+        self._refuse_given()
         self._refuse_unreturned()
         for verb, way in WAYS:
+            options = self._switch_options()
             with self._switcher(verb) as switcher:
                 if _is_finished(switcher.known(self._id(way))):
                     continue
-                found = switcher.preview(self._id(way), self._options.switch)
+                found = switcher.preview(self._id(way), options)
             refuse_unready(found.readiness, found.switch)
             steps = tuple(sentence for _, sentence in found.steps)
             if verb is Verb.FAILBACK:
@@ -127,9 +134,28 @@ class FullDrill:
             return (*steps, f"then failback: move clients back to {self._flow.flow.source} by the same steps")
         return ("write the report: clients were moved there and back already",)
 
-    def _refuse_without_hook(self) -> None:
-        """Raise BadInput if clients were moved out with a hook that is not given for the way back."""
+    def _switch_options(self) -> SwitchOptions:
+        """Return the options of both ways: those of the way out, if it is begun, because the ledger has them."""
         out = self._state(*WAYS[0])
+        return self._options.switch if out is None else out.switch.options
+
+    @property
+    def _command(self) -> str:
+        return f"ferry drills full '{self._flow.flow}' --id {self._options.drill}"
+
+    def _refuse_given(self) -> None:
+        """Raise BadInput for options other than those that the drill began with.
+
+        It is raised, too, if clients were moved out with a hook that is not given for the way back.
+        """
+        out = self._state(*WAYS[0])
+        asked = self._options
+        other = [] if out is None else other_options(out.switch.options, asked.switch, asked.given)
+        if other:
+            raise BadInput(
+                f"drill {asked.drill} did not begin with this {' and '.join(other)}, and keeps the options that it "
+                f"began with: continue without, with {self._command}"
+            )
         given = words_of(self._options.hook)
         left = [word for word in out.switch.options.redirect if word not in given] if out is not None else []
         if left:
@@ -167,7 +193,7 @@ class FullDrill:
         try:
             with FlowConnections.of(self._flow, patience_s=self._patience_s) as connections:
                 found.clusters = clusters_of(connections)
-            self._refuse_without_hook()
+            self._refuse_given()
             self._refuse_unreturned()
             for verb, way in WAYS:
                 if verb is Verb.FAILBACK and self._state(verb, way) is None:
@@ -183,15 +209,18 @@ class FullDrill:
             return switcher.states().get(self._id(way))
 
     def _switch(self, verb: Verb, way: str, found: _Found, on_step: Callable[[Step, StepDone | None], None]) -> None:
-        switch, began = self._id(way), wall_ms()
+        switch, began, asked = self._id(way), wall_ms(), self._switch_options()
         with self._switcher(verb) as switcher:
             try:
                 if switcher.known(switch) is None:
                     options = self._options
-                    switcher.open(switch, options.switch, options.approved_by, approved_ms=options.approved_ms)
+                    switcher.open(switch, asked, options.approved_by, approved_ms=options.approved_ms)
                 switcher.run(switch, on_step)
             except FerryError as error:
                 due = switcher.states().get(switch)
+                if due is not None:  # the drill is continued, not the switch alone
+                    text = str(error).replace(continuing(due.switch), self._command)
+                    error.args = (with_text(sentence_of(error), text),)
                 step = None if due is None else next_step(due)
                 found.stopped = TimelineStep(
                     name=f"{verb}-{step or 'open'}",
@@ -264,7 +293,9 @@ class FullDrill:
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
         lost = [one for way in ways for one in on_the_way(way, [lost_sentence(way.losses, way.passed_over)])]
         done = "; ".join((there_and_back, *lost))
-        go_on = f"{failure}; continue with ferry drills full '{flow.flow}' --id {options.drill}"
+        go_on = str(failure)
+        if self._command not in go_on:
+            go_on += f"; continue with {self._command}"
         report = report_of(
             Heading(
                 id=options.drill,

@@ -39,6 +39,7 @@ from ferry.features.switch.cli.options import (
     QuietSecondsOption,
     QuietTimeoutOption,
     UrlOption,
+    given_options,
 )
 from ferry.features.switch.settings import SwitchHook
 from ferry.model.evidence import TimelineStep
@@ -203,6 +204,7 @@ def full_command(
             leave_topics=tuple(leave_topic or ()),
             leave_active=leave_active,
         ),
+        given=given_options(context.given),
     )
     copy = copy_of(chosen)
     full = FullDrill(both, chosen, options, copy=copy, patience_s=context.patience_s)

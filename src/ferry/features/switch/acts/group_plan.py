@@ -63,6 +63,8 @@ class GroupPlan:
     """Why there may be groups that are not known; None: all are known."""
     hidden: str = ""
     """Why the old cluster, though it answers, may have groups that it does not list; empty: it lists all."""
+    members_unknown: tuple[str, ...] = ()
+    """Moved groups that would be left if they have members on the old cluster, which is not known."""
 
     def against(self, options: SwitchOptions) -> list[Moving]:
         """Return the groups that cannot be moved, and that the options do not leave."""
@@ -234,6 +236,9 @@ async def _decided(
             if group not in known and group not in read
         ]
     moving = [_at_work(one, sides.via, state) if one.group in old.at_work else one for one in moving]
+    is_whole = not old.lost and not old.hidden
+    leaves = state.switch.options.leave_active and not is_whole
+    unknown = tuple(one.group for one in moving if leaves and one.why is None and one.group not in old.listed)
     moving += [set_aside(group, why) for group, why in sorted(old.aside.items())]
     named = state.switch.options.leave_groups
     moving += [set_outside(one, sides.via.flow, named=one.group in named) for one in old.outside]
@@ -246,6 +251,7 @@ async def _decided(
         source_answers=not old.lost,
         unknown=old.unreported if old.lost else None,
         hidden=old.hidden,
+        members_unknown=unknown,
     )
 
 
@@ -264,10 +270,12 @@ async def _without_checkpoint(
 
 
 def _at_work(one: Moving, flow: FlowConfig, state: SwitchState) -> Moving:
-    """Decide about a group with members: a planned switch waits for them or leaves the group, a failover moves it."""
-    if state.switch.verb is not Verb.FAILOVER:
-        return left_at_work(one.group, flow.flow) if state.switch.options.leave_active else one
-    return one if one.why is not None else moved_at_work(one, flow.flow)
+    """Decide about a group with members: `leave_active` leaves it. Else a planned switch waits, a failover moves it."""
+    if state.switch.options.leave_active:
+        return left_at_work(one.group, flow.flow)
+    if state.switch.verb is not Verb.FAILOVER or one.why is not None:
+        return one
+    return moved_at_work(one, flow.flow)
 
 
 async def _dealt(flow: FlowConfig, connections: TargetFirst, read: GroupOffsets) -> dict[str, DealtMap]:

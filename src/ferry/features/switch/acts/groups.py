@@ -23,6 +23,7 @@ from ferry.features.switch.acts.group_plan import GroupPlan, plan_groups
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.moving import (
     Moving,
+    members_sentence,
     moved_offsets,
     moved_sentence,
     remembered,
@@ -68,7 +69,8 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
     offsets = sum(len(one.writes) for one in moved)
     return Evidence(
         sentence=moved_sentence(made.moving, sides.old, source_answers=made.source_answers, unknown=made.unknown)
-        + (f"; which other groups there are is not known: {made.hidden}" if made.hidden else ""),
+        + (f"; which other groups there are is not known: {made.hidden}" if made.hidden else "")
+        + members_sentence(made.members_unknown, sides.old),
         facts={
             "groups": len(moved),
             "offsets": offsets,
@@ -77,6 +79,7 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
             "unknown": made.unknown,
             "outside_known": made.source_answers and not made.hidden,
             "hidden": made.hidden or None,
+            **({"members_unknown": [*made.members_unknown]} if state.switch.options.leave_active else {}),
         },
         rows=tuple(_row(one, made.read.get(one.group, {})) for one in made.moving),
     )

@@ -34,8 +34,8 @@ class OldSide:
 
     `lost`: the old cluster does not answer. `aside` are groups of kinds that are never moved, and those that the
     operator leaves. `unknown` are the groups that the last run left without a checkpoint. Both have the reason.
-    `unreported` says why there may be others. `at_work` have members there. `outside` are groups that the file leaves
-    out.
+    `unreported` says why there may be others. `listed` are those that it lists, and `at_work` of these have members.
+    `outside` are groups that the file leaves out.
     """
 
     held: Mapping[str, HeldGroup]
@@ -44,6 +44,7 @@ class OldSide:
     aside: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, Left] = field(default_factory=dict)
     unreported: str | None = None
+    listed: frozenset[str] = frozenset()
     at_work: frozenset[str] = frozenset()
     outside: tuple[OutsideGroup, ...] = ()
     hidden: str = ""
@@ -112,6 +113,7 @@ async def old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchStat
         remembered_side,
         read={group: places for group, places in fetched.found.items() if places},
         lost=bool(troubles),
+        listed=frozenset(listed.groups),
         at_work=at_work,
         outside=with_known(left_out.groups, remembered_side.outside, listed.groups, is_whole=is_whole),
         hidden=left_out.hidden,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ferry.errors import Refused
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.groups import move_again
 from ferry.features.switch.acts.quiet import groups_at_work, moved_since
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.names import written_names
-from ferry.kafka.admin.acls import NoAuthorizer, delete_acls, described_acls
-from ferry.lane.connections import FlowConnections, TargetConnection
+from ferry.features.switch.acts.write_block import remove_block
+from ferry.kafka.admin.acls import NoAuthorizer
+from ferry.lane.connections import FlowConnections
 from ferry.messages.catalogue import sentence
-from ferry.model import AclBinding
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.words import agreeing, several
 
@@ -27,16 +24,7 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
     if state.switch.verb is not Verb.FAILOVER:
         _refuse_moved(sides, state, patience_s)
     again = move_again(sides, state, still_mine, patience_s=patience_s)
-    removed: list[AclBinding] = []
-    note = ""
-    if state.switch.options.remove_write_block:
-        topics = written_names(sides.via, (row["topic"] for row in state.rows(Step.STOP)), sides.clusters)
-        with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
-            try:
-                removed = connection.run(partial(_remove_block, connection, topics, still_mine))
-            except NoAuthorizer as error:
-                note = f"; no write block is there: {error}"
-    blocked = f", {len(removed)} ACLs that denied WRITE are deleted" if removed else note
+    blocked, acls = _unblocked(sides, state, still_mine, patience_s)
     moved = ""
     if again:
         had = agreeing(
@@ -45,28 +33,24 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
         moved = f"; {had} moved again ({several(again)})"
     return Evidence(
         sentence=f"{sides.new} is the cluster that clients use{blocked}{moved}",
-        facts={"removed_acls": [str(one) for one in removed], "moved_again": again},
+        facts={**acls, "moved_again": again},
     )
 
 
-async def _remove_block(connection: TargetConnection, topics: set[str], still_mine: StillMine) -> list[AclBinding]:
-    """Delete DENY WRITE ACLs that name one of these topics. One with a prefix stays, because it covers more topics."""
-    blocks = sorted(
-        (
-            one
-            for one in await described_acls(connection.target)
-            if one.resource_type == "topic"
-            and one.pattern_type == "literal"
-            and one.resource_name in topics
-            and (one.operation, one.permission) == ("Write", "deny")
-        ),
-        key=str,
-    )
-    if blocks:
-        still_mine()
-    for error in (await delete_acls(connection.target, blocks)).values():
-        raise error
-    return blocks
+def _unblocked(
+    sides: Sides, state: SwitchState, still_mine: StillMine, patience_s: float
+) -> tuple[str, dict[str, list[str]]]:
+    """Delete ACLs that deny WRITE if the switch is to. Return the end of the sentence, and the facts."""
+    if not state.switch.options.remove_write_block:
+        return "", {"removed_acls": []}
+    try:
+        found = remove_block(sides, state, still_mine, patience_s=patience_s)
+    except NoAuthorizer as error:
+        return f"; no write block is there: {error}", {"removed_acls": [], "left_acls": []}
+    gone = agreeing(len(found.own), "ACL that denied WRITE is", "ACLs that denied WRITE are")
+    deleted = f", {gone} deleted" if found.own else ""
+    left = f"; {found.left_sentence(sides.new)}" if found.wider else ""
+    return f"{deleted}{left}", {"removed_acls": [*map(str, found.own)], "left_acls": [*map(str, found.wider)]}
 
 
 def _refuse_moved(sides: Sides, state: SwitchState, patience_s: float) -> None:

@@ -25,9 +25,9 @@ from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.settings import SwitchHook
+from ferry.http_calls import answer_of
 from ferry.model import with_text
 from ferry.model.switch import Evidence, SwitchState
-from ferry.redirects import NoRedirect
 
 SAID_BYTES = 2_000
 """How many bytes of a hook's answer are kept: the last of a command's output, the first of an HTTP answer."""
@@ -146,13 +146,14 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
     what = body["hook"]
     began = time.monotonic()
     try:
-        with urllib.request.build_opener(NoRedirect).open(_request(url, body), timeout=seconds) as answer:
-            said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
+        status, content = answer_of(_request(url, body), seconds=seconds, most=SAID_BYTES)
     except urllib.error.HTTPError as error:
         error.close()
         raise Refused(_again(f"the {what} hook answered with HTTP {error.code}{_elsewhere(error)}")) from None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError) and time.monotonic() - began >= seconds:
+            raise Refused(_again(f"the {what} hook took longer than {seconds} s")) from None
         if isinstance(error, HTTPException):
             reason = f"its answer is not HTTP: {type(error).__name__}"
         raise Refused(_again(f"the {what} hook could not be called ({reason})")) from None
@@ -163,7 +164,7 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
         "kind": "http",
         "status": status,
         "seconds": round(took, 1),
-        "said": said,
+        "said": content.decode(errors="replace").strip(),
         "sentence": f"the hook answered with HTTP {status} in {took:.1f} s",
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -36,6 +36,7 @@ from ferry.features.switch.acts.starting import start_flow, start_reverse
 from ferry.features.switch.acts.stop import count_loss, stop_flow
 from ferry.features.switch.acts.stranded import export_stranded, looked_to, refuse_unwritable
 from ferry.features.switch.acts.topics import live_topics
+from ferry.features.switch.acts.write_block import check_block
 from ferry.features.switch.rules.opposite import moved_sentence, opposing
 from ferry.features.switch.rules.readiness import Readiness
 from ferry.features.switch.rules.steps import (
@@ -172,7 +173,7 @@ class Switcher:
             readiness = _checked_before(state)
         else:
             self._refuse_before(wanted, state)
-            readiness, _ = look_before(self.sides, state, patience_s=self._patience_s)
+            readiness, _ = self._look_before(state)
         steps = tuple((step, sentence(wanted, step)) for step in STEPS[self.verb] if step not in state.done)
         return Preview(switch=wanted, steps=steps, readiness=readiness)
 
@@ -200,7 +201,7 @@ class Switcher:
             return known
         draft = SwitchState(switch=wanted, offset=-1)
         self._refuse_before(wanted, draft)
-        readiness, facts = look_before(self.sides, draft, patience_s=self._patience_s)
+        readiness, facts = self._look_before(draft)
         refuse_unready(readiness, wanted)
         state = self._journal.open(wanted)
         if facts[OPPOSITE] is not None:
@@ -303,6 +304,12 @@ class Switcher:
         if not switch.options.interrupt and view.runs:
             refuse_while_at_work(view, self.sides.via.lane, is_lost=self.verb is Verb.FAILOVER)
 
+    def _look_before(self, state: SwitchState) -> tuple[Readiness, dict[str, Any]]:
+        """Make the checks of the verb, and those of what the switch deletes."""
+        readiness, facts = look_before(self.sides, state, patience_s=self._patience_s)
+        block = check_block(self.sides, state, patience_s=self._patience_s)
+        return replace(readiness, checks=(*readiness.checks, *block)), facts
+
     def _acts(self) -> Mapping[Step, Act]:
         sides, patience_s = self.sides, self._patience_s
         return {
@@ -324,7 +331,7 @@ class Switcher:
         }
 
     def _ready(self, state: SwitchState) -> Evidence:
-        readiness, facts = look_before(self.sides, state, patience_s=self._patience_s)
+        readiness, facts = self._look_before(state)
         refuse_unready(readiness, state.switch)
         return Evidence(
             sentence=readiness.passed_sentence(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -74,7 +75,7 @@ LeaveUnknownOption = Annotated[
     ),
 ]
 WriteBlockOption = Annotated[
-    bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on the new cluster's topics.")
+    bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on a single topic of the new cluster.")
 ]
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Omit the smoke test.")]
 NoReverseOption = Annotated[bool, typer.Option("--no-reverse", help="Do not start the flow back.")]
@@ -113,3 +114,27 @@ MaxSecondsOption = Annotated[
     float | None,
     lasting("--rpo-seconds", "RPO of a partition as a time. Overrides ferry.rpo.seconds.", most=LONG_MAX),
 ]
+
+_FIELDS = {
+    "lost_at": "lost_at_ms",
+    "quiet_timeout": "quiet_timeout_seconds",
+    "drain_timeout": "drain_timeout_seconds",
+    "leave_group": "leave_groups",
+    "leave_topic": "leave_topics",
+    "max_records": "rpo_records",
+    "max_seconds": "rpo_seconds",
+    "no_smoke": "smoke",
+    "no_reverse": "reverse",
+    "output": "export",
+}
+"""The fields of a switch's options that have other names than the parameters of the commands."""
+
+
+def given_options(names: Iterable[str]) -> dict[str, str]:
+    """Return the switch options on the command line as they are written, by their fields.
+
+    `names` are the parameters that are given there.
+    """
+    fields = {name: _FIELDS.get(name, name) for name in names}
+    kept = set(SwitchOptions.__dataclass_fields__)
+    return {field: "--" + name.replace("_", "-") for name, field in fields.items() if field in kept}

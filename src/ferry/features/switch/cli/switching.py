@@ -45,6 +45,7 @@ from ferry.features.switch.cli.options import (
     StopUrlOption,
     UrlOption,
     WriteBlockOption,
+    given_options,
 )
 from ferry.features.switch.cli.readiness import NOT_READY, readiness_json, show_readiness
 from ferry.features.switch.cli.switches import switch_state_json
@@ -214,28 +215,6 @@ def _lost_ms(text: str | None) -> int | None:
     return lost_ms
 
 
-_FIELDS = {
-    "lost_at": "lost_at_ms",
-    "quiet_timeout": "quiet_timeout_seconds",
-    "drain_timeout": "drain_timeout_seconds",
-    "leave_group": "leave_groups",
-    "leave_topic": "leave_topics",
-    "max_records": "rpo_records",
-    "max_seconds": "rpo_seconds",
-    "no_smoke": "smoke",
-    "no_reverse": "reverse",
-    "output": "export",
-}
-"""The fields of a switch's options that have other names than the parameters of the commands."""
-
-
-def _given(context: Context) -> dict[str, str]:
-    """Return the switch options on the command line as they are written, by their fields."""
-    fields = {name: _FIELDS.get(name, name) for name in context.given}
-    kept = set(SwitchOptions.__dataclass_fields__)
-    return {field: "--" + name.replace("_", "-") for name, field in fields.items() if field in kept}
-
-
 def _switched(
     context: Context,
     named: tuple[Settings, FlowConfig],
@@ -268,7 +247,7 @@ def _switched(
     ) as switcher:
         known = switcher.known(switch)
         if known is not None:
-            refuse_other_options(known, options, _given(context))
+            refuse_other_options(known, options, given_options(context.given))
             refuse_other_approval(known, approve_by)
         if dry_run:
             return _shown(context, switcher.preview(switch, options))

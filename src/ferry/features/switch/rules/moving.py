@@ -417,6 +417,16 @@ def left_at_work(group: str, flow: Flow) -> Moving:
     return Moving(group=group, why=f"group {group} has members on {flow.source}: it is left there", active=True)
 
 
+def members_sentence(unknown: Collection[str], old: str) -> str:
+    """Say which groups are moved though they may have members, as the end of a sentence; empty if there is none."""
+    if not unknown:
+        return ""
+    have = agreeing(len(unknown), "moved group has", "moved groups have")
+    them = "it" if len(unknown) == 1 else "them"
+    names = several(sorted(unknown))
+    return f"; whether {have} members on {old} is not known ({names}), so --leave-active did not leave {them}"
+
+
 def moved_at_work(moving: Moving, flow: Flow) -> Moving:
     """Return the decision to move a group that has members on the cluster that is left.
 

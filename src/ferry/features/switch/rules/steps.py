@@ -42,7 +42,7 @@ def sentence(switch: Switch, step: Step) -> str:
         Step.TOPICS: f"create the missing topics on {new} that producers will write to",
         Step.GROUPS: f"commit the groups' offsets on {new}: all partitions of a group, or none",
         Step.PROMOTE: (
-            f"delete ACLs that deny WRITE on the topics of {new}"
+            f"delete ACLs that deny WRITE on single topics of {new}"
             if options.remove_write_block
             else f"declare {new} the cluster that clients use"
         ),
@@ -189,13 +189,18 @@ def remedied(state: SwitchState, sentence: str) -> str:
     return f"{sentence}; continue with {go_on}{giving_up}"
 
 
+def other_options(begun: SwitchOptions, asked: SwitchOptions, given: Mapping[str, str]) -> list[str]:
+    """Return which of the options on the command line, `given` by the fields that they set, differ from the first."""
+    return [flag for name, flag in given.items() if getattr(asked, name) != getattr(begun, name)]
+
+
 def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mapping[str, str]) -> None:
     """Raise BadInput for an option that is given again with another value than the switch began with.
 
     `given` has the options on the command line as they are written, by the fields of `asked` that they set.
     """
     switch = state.switch
-    other = [flag for name, flag in given.items() if getattr(asked, name) != getattr(switch.options, name)]
+    other = other_options(switch.options, asked, given)
     if other and state.end is None:
         raise BadInput(
             f"{switch.verb} {switch.id} did not begin with this {' and '.join(other)}, and keeps the options that it "

@@ -12,6 +12,7 @@ import pytest
 
 from ferry.errors import Refused
 from ferry.features.switch.acts import switcher
+from tests.golden import Golden
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import Answer, World, world
 
@@ -60,7 +61,7 @@ def test_a_drill_that_is_continued_goes_back_as_it_went_out(made: World) -> None
             assert (text.count("continue with"), text.count(CONTINUES)) == (1, 1)
 
 
-def test_other_options_are_refused(made: World) -> None:
+def test_other_options_are_refused(made: World, golden: Golden) -> None:
     drilled(made, *GIVEN, code=1)
     for more, flags in (
         (("--leave-group", "billing"), ["--leave-group"]),
@@ -71,5 +72,6 @@ def test_other_options_are_refused(made: World) -> None:
             assert [one for one in ("--leave-group", "--quiet-seconds", "--drain-timeout") if one in message] == flags
             assert CONTINUES in message
         assert [one.code for one in refused] == [2, 2]
+        golden(refused[1].body["error"]["message"], flags[0])
     assert drilled(made, *GIVEN).code == 4, "the same options are none other"
     assert options(made, BACK) == options(made, OUT)

@@ -274,11 +274,13 @@ def test_a_failover_moves_groups_with_members_on_the_old_cluster_otherwise(made:
     assert moved_of(answer) == ({"billing": "moved"}, None)
 
 
-def test_of_a_lost_cluster_it_is_not_known_which_groups_have_members(made: World) -> None:
+def test_of_a_lost_cluster_it_is_not_known_which_groups_have_members(made: World, golden: Golden) -> None:
     outside(made, billing={"users_0": 4})
     made.a.active.add("billing")
     made.lost = made.a
-    assert moved_of(made.ask(*FAIL, "--leave-active")) == ({"billing": "moved"}, ["billing"])
+    answer = made.ask(*FAIL, "--leave-active")
+    assert moved_of(answer) == ({"billing": "moved"}, ["billing"])
+    golden(next(step["sentence"] for step in answer.body["steps"] if step["step"] == "groups"))
 
 
 def test_of_a_broker_that_lists_no_groups_it_is_not_known_which_have_members(made: World) -> None:

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ferry.kafka.connect import codes
+from tests.golden import Golden
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world
 from tests.pure.scripted.faults import Fault
@@ -53,7 +56,7 @@ def checked(rows: Any) -> list[tuple[bool, bool, bool]]:
     return [(row["ok"], row["known"], row["warns"]) for row in rows if row["name"] == "write-block"]
 
 
-def test_a_switch_names_the_denials_that_it_does_not_delete(tmp_path: Path) -> None:
+def test_a_switch_names_the_denials_that_it_does_not_delete(tmp_path: Path, golden: Golden) -> None:
     with blocked(tmp_path, *DELETED, *LEFT, *BESIDE) as made:
         dry = made.ask(*OVER, "--dry-run", "--remove-write-block")
         done = made.ask(*OVER, "--approve-by", "bob", "--remove-write-block")
@@ -63,8 +66,11 @@ def test_a_switch_names_the_denials_that_it_does_not_delete(tmp_path: Path) -> N
     facts = promoted(done.body)
     assert (len(facts["removed_acls"]), len(facts["left_acls"])) == (len(DELETED), len(LEFT))
     assert {*facts["left_acls"]}.isdisjoint(facts["removed_acls"])
+    golden(next(row["message"] for row in done.body["steps"][0]["rows"] if row["name"] == "write-block"), "check")
+    golden(next(step["sentence"] for step in done.body["steps"] if step["step"] == "promote"), "step")
 
 
+@pytest.mark.slow
 def test_without_other_denials_nothing_is_named(tmp_path: Path) -> None:
     with blocked(tmp_path, *DELETED, *BESIDE) as made:
         done = made.ask(*OVER, "--approve-by", "bob", "--remove-write-block")
@@ -72,6 +78,7 @@ def test_without_other_denials_nothing_is_named(tmp_path: Path) -> None:
     assert promoted(done.body)["left_acls"] == []
 
 
+@pytest.mark.slow
 def test_acls_are_looked_at_only_if_that_is_asked_for(tmp_path: Path) -> None:
     with blocked(tmp_path, *DELETED, *LEFT) as made:
         done = made.ask(*OVER, "--approve-by", "bob")
@@ -80,6 +87,7 @@ def test_acls_are_looked_at_only_if_that_is_asked_for(tmp_path: Path) -> None:
     assert "left_acls" not in promoted(done.body)
 
 
+@pytest.mark.slow
 def test_a_cluster_without_an_authorizer_denies_nothing(tmp_path: Path) -> None:
     with blocked(tmp_path) as made:
         made.b.authorizer = False
@@ -88,6 +96,7 @@ def test_a_cluster_without_an_authorizer_denies_nothing(tmp_path: Path) -> None:
     assert promoted(done.body)["left_acls"] == []
 
 
+@pytest.mark.slow
 def test_acls_that_cannot_be_read_stop_the_switch_before_it_begins(tmp_path: Path) -> None:
     with blocked(tmp_path, *DELETED) as made:
         made.b.faults.append(Fault(api="DescribeAcls", code=codes.CLUSTER_AUTHORIZATION_FAILED, times=99))
@@ -100,6 +109,7 @@ def test_acls_that_cannot_be_read_stop_the_switch_before_it_begins(tmp_path: Pat
     assert known.body["switches"] == []
 
 
+@pytest.mark.slow
 def test_a_failback_looks_at_the_topics_of_the_switch_before(tmp_path: Path) -> None:
     with blocked(tmp_path) as made:
         made.ask(*OVER, "--approve-by", "bob", "--no-reverse")

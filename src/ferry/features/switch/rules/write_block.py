@@ -36,11 +36,11 @@ class WriteBlock:
         """Say which ACLs still deny WRITE after the switch, with the remedy; empty if none does."""
         if not self.wider:
             return ""
-        still = agreeing(len(self.wider), "wider ACL still denies", "wider ACLs still deny")
-        them = "it is not deleted" if len(self.wider) == 1 else "they are not deleted"
+        found = agreeing(len(self.wider), "wider ACL denies", "wider ACLs deny")
+        them = "it" if len(self.wider) == 1 else "them"
         return (
-            f"{still} WRITE on topics of {cluster} ({several([str(one) for one in self.wider])}), and {them}: remove "
-            "what blocks producers with kafka-acls.sh"
+            f"{found} WRITE on topics of {cluster} ({several([str(one) for one in self.wider])}), and Ferry does "
+            f"not delete {them}: remove what blocks producers with kafka-acls.sh"
         )
 
 

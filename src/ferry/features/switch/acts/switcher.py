@@ -22,7 +22,7 @@ from ferry.features.switch.acts.drain import Copy, drain
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
 from ferry.features.switch.acts.freeze import frozen
-from ferry.features.switch.acts.groups import move_groups
+from ferry.features.switch.acts.groups import move_groups, refuse_named
 from ferry.features.switch.acts.history import abandon
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.opposite import look_opposite, moved_on_along, refuse_opposed
@@ -297,6 +297,7 @@ class Switcher:
             )
         if self.verb is not Verb.FAILBACK:
             self._refuse_moved(view, returns=not keeps)
+        refuse_named(view, self.sides.via, switch.id)
         if not switch.options.interrupt and view.runs:
             refuse_while_at_work(view, self.sides.via.lane, is_lost=self.verb is Verb.FAILOVER)
 

@@ -196,13 +196,19 @@ def pause_reason(state: SwitchState) -> str:
 def paused_by(view: LedgerView, now_ms: int) -> SwitchState | None:
     """Return the switch that paused the flow, without its rows; None if no pause of a switch is in force.
 
-    A hand-back to MirrorMaker 2 adds its own reason to that of a pause.
+    A switch that was abandoned before it promoted does not count: it has ended its pause, or died before that. A
+    hand-back to MirrorMaker 2 adds its own reason to that of a pause.
     """
     held = pauses(view, now_ms).get("")
     if held is None:
         return None
-    states = switch_states(view, with_rows=False).values()
-    return next((state for state in states if f"{held.why};".startswith(f"{pause_reason(state)};")), None)
+    for state in switch_states(view, with_rows=False).values():
+        is_abandoned = state.end is not None and state.end.outcome is SwitchOutcome.ABANDONED
+        if is_abandoned and POINT_OF_NO_RETURN not in state.done:
+            continue
+        if f"{held.why};".startswith(f"{pause_reason(state)};"):
+            return state
+    return None
 
 
 def switch_states(

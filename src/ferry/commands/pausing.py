@@ -58,9 +58,8 @@ def pause_command(
     pause = Pause(topic=topic or "", who=person(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
     if topic is not None:
         refuse_foreign_topic(chosen, topic)
-    if not dry_run:
-        with LedgerAccess(chosen, patience_s=context.patience_s) as ledger:
-            write_pause(ledger, pause)
+    with LedgerAccess(chosen, patience_s=context.patience_s) as ledger:
+        write_pause(ledger, pause, dry_run=dry_run)
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
     done, end = "would be" if dry_run else "is", f"until {until}" if until else "until resumed"
     context.answer(

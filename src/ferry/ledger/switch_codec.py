@@ -25,7 +25,7 @@ from ferry.codec.kinds import FLOW, PLAIN, Kind, enum, many, typed
 from ferry.codec.schema import of_type
 from ferry.errors import BadInput
 from ferry.ledger.codec import LEDGER_VERSION, Json, decode_key, decode_value, encode, head
-from ferry.ledger.ledger import LedgerView
+from ferry.ledger.ledger import LedgerView, pauses
 from ferry.ledger.plan_codec import PART_BYTES
 from ferry.ledger.reading import checked, reading
 from ferry.model import LedgerRecord, Record
@@ -185,6 +185,30 @@ def open_switches(view: LedgerView) -> dict[str, SwitchState]:
     keys = [key[1:] for key, _ in view.of_kind("switch")]
     ended = {name for name, *rest in keys if rest == [END]}
     return switch_states(view, {str(name) for name, *_ in keys} - ended)
+
+
+def pause_reason(state: SwitchState) -> str:
+    """Return the reason of a switch's pause. It begins with the switch's id, by which the pause is recognised."""
+    switch = state.switch
+    return f"{switch.id}: {switch.verb} to {switch.via.target}"
+
+
+def paused_by(view: LedgerView, now_ms: int) -> SwitchState | None:
+    """Return the switch that paused the flow, without its rows; None if no pause of a switch is in force.
+
+    A switch that was abandoned before it promoted does not count: it has ended its pause, or died before that. A
+    hand-back to MirrorMaker 2 adds its own reason to that of a pause.
+    """
+    held = pauses(view, now_ms).get("")
+    if held is None:
+        return None
+    for state in switch_states(view, with_rows=False).values():
+        is_abandoned = state.end is not None and state.end.outcome is SwitchOutcome.ABANDONED
+        if is_abandoned and POINT_OF_NO_RETURN not in state.done:
+            continue
+        if f"{held.why};".startswith(f"{pause_reason(state)};"):
+            return state
+    return None
 
 
 def switch_states(

@@ -43,6 +43,11 @@ RUNS: Mapping[str, Entry] = {
         "{ledger}, written from the one that {target} leads to now",
         "correct the bootstrap servers ({source_line}, {target_line}), or use other aliases",
     ),
+    "pause.of-switch": Entry(
+        None,
+        "{flow} is paused by {verb} {switch} already, without an end",
+        "keep that pause, because a switch starts the flow again",
+    ),
     "run.at-work": Entry(None, "run {run} is active on lane {lane}, or was killed", "{remedy}"),
     # What ended a task, a driver, or the attempt at a run.
     "slot.fenced": Entry(None, "slot {slot} of run {run} was fenced", "{why}"),

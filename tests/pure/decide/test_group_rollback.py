@@ -16,7 +16,7 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.features.groups.rules.rollback import Rollback, decide_rollback, differences
+from ferry.features.groups.rules.rollback import Rollback, decide_rollback, differences, held_after, held_before
 from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.ledger import fold
 from ferry.model import CommittedOffset, GroupKind, ListedGroup, TopicPartition, Why
@@ -132,3 +132,25 @@ def test_a_snapshot_is_read_as_it_was_written_and_drops_whole(
     left = fold(lying(*records, *dropped_snapshots(view, "live", ["s"])), 99)
     assert (list(snapshots(left, "live")), saved_groups(left, "live", "s")) == (["t"], {})
     assert saved_groups(left, "live", "t") == {"app": other}
+
+
+@pytest.mark.parametrize(
+    ("held", "there", "kept"),
+    [
+        pytest.param(Held(Wrote(12, 12)), 12, Held(Wrote(12, 12)), id="as written"),
+        pytest.param(Held(Wrote(12, 12), Wrote(11, 11)), 12, Held(Wrote(12, 12)), id="written, not seen yet"),
+        pytest.param(Held(Wrote(12, 12), Wrote(11, 11)), 11, Held(Wrote(11, 11)), id="not written"),
+        pytest.param(Held(Wrote(12, 12), Wrote(11, 11)), 9, None, id="of another client"),
+        pytest.param(Held(Wrote(12, 12)), None, None, id="gone"),
+        pytest.param(None, 9, None, id="never written"),
+    ],
+)
+def test_until_its_commit_a_rollback_keeps_what_ferry_has_on_the_target(
+    held: Held | None, there: int | None, kept: Held | None
+) -> None:
+    other = TopicPartition("primary.orders", 1)
+    both = {other: Held(Wrote(1, 1), Wrote(2, 2))}
+    own = HeldGroup(offsets=both if held is None else {PLACE: held, **both}, sources={}, renewed_ms=7)
+    before = held_before(own, [PLACE], {} if there is None else {PLACE: at(there)})
+    assert before.offsets == (both if kept is None else {PLACE: kept, **both})
+    assert (before.renewed_ms, held_after(before, [PLACE]).offsets) == (7, both)

@@ -17,12 +17,11 @@ from ferry.features.switch.acts.earlier import refuse_unfinished
 from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
 from ferry.features.switch.acts.history import abandon
 from ferry.features.switch.acts.journal import Journal
-from ferry.features.switch.acts.stop import pause_reason
 from ferry.features.switch.acts.stranded import refuse_unwritable
 from ferry.features.switch.rules.steps import sentence
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import LedgerView, fold, pauses
-from ferry.ledger.switch_codec import done_records, end_record, switch_states
+from ferry.ledger.switch_codec import done_records, end_record, pause_reason, switch_states
 from ferry.messages import catalogue
 from ferry.model import Fate, Flow, LedgerRecord, Pause, Record
 from ferry.model.switch import (

@@ -67,6 +67,11 @@ SWITCH: Mapping[str, Entry] = {
         "{verb} {switch} is {outcome} already, by {who}",
         "give a new one another ID, or see ferry switches show '{named}' {switch}",
     ),
+    "switch.snapshot-named": Entry(
+        None,
+        "{name}, the switch's id, is the name of a snapshot of {flow} that the switch did not take",
+        "drop it with ferry groups snapshots drop '{flow}' {name} --yes, or begin a switch with another --id",
+    ),
     "switch.opposite": Entry(
         None, "{verb} {switch} of {named} goes the other way and is not finished, {left}", "{remedy}"
     ),

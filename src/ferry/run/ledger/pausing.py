@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from ferry.errors import Refused
 from ferry.ledger.codec import lifted_record, pause_record
 from ferry.ledger.ledger import pauses
+from ferry.ledger.switch_codec import paused_by
+from ferry.messages.catalogue import sentence
 from ferry.model import Pause
 from ferry.run.ledger.access import LedgerAccess
 
 
-def write_pause(ledger: LedgerAccess, pause: Pause) -> None:
-    """Pause a topic or the whole flow from the next plan on, in place of an earlier pause; an active run continues."""
-    ledger.append([pause_record(pause)])
+def write_pause(ledger: LedgerAccess, pause: Pause, *, dry_run: bool = False) -> None:
+    """Pause a topic or the whole flow from the next plan on, in place of an earlier pause; an active run continues.
+
+    Raises Refused, also for a dry run, if a switch has paused the flow. Its pause has no end, and shows where clients
+    are.
+    """
+    switch = None if pause.topic or not ledger.exists() else paused_by(ledger.view(), pause.since_ms)
+    if switch is not None:
+        of = switch.switch
+        raise Refused(sentence("pause.of-switch", flow=str(of.via), verb=str(of.verb), switch=of.id))
+    if not dry_run:
+        ledger.append([pause_record(pause)])
 
 
 def standing_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | None:

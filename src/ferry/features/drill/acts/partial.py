@@ -150,6 +150,8 @@ class PartialDrill:
                 found.samples = samples_of(began, offsets, chunks)
                 if failure is not None:
                     raise failure
+                if diary.stop():
+                    raise Refused("stopped by a signal while copying: start the drill again")
                 records += runs.report(plan.run).records
                 if found.refusals:
                     break

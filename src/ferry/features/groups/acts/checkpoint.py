@@ -74,6 +74,7 @@ def last_check(
     lane: str,
     *,
     is_run: bool,
+    own: Collection[int] = (),
     yielded: Collection[str] = (),
     what: str = "groups",
 ) -> LastCheck:
@@ -85,12 +86,12 @@ def last_check(
     - a newer run of the lane, with `is_run`: a run or a schedule asked
     - a record of another process that writes one of the groups `yielded`
 
-    The error says that `what` is left alone.
+    Records at the offsets `own` are this process's. The error says that `what` is left alone.
     """
 
     async def check() -> None:
         since = await ledger.read_untransacted(seen, await ledger.end())
-        found = concurrent_changes(since, lane, now_ms=wall_ms(), is_run=is_run)
+        found = concurrent_changes(since, lane, own=own, now_ms=wall_ms(), is_run=is_run)
         _stand_back(found, what)
         for group in found.taken.keys() & set(yielded):
             raise StoodBack(f"groups are left alone: {found.taken[group]} wrote group {group} while they were checked")

@@ -5,7 +5,7 @@ Only the target is connected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -17,7 +17,7 @@ from ferry.errors import BadInput
 from ferry.features.groups.acts.checkpoint import last_check
 from ferry.features.groups.acts.saved_offsets import with_saved
 from ferry.features.groups.acts.translated import group_rules
-from ferry.features.groups.acts.written import outcome_of
+from ferry.features.groups.acts.written import outcome_of, written
 from ferry.features.groups.rules.checkpoints import TargetGroups
 from ferry.features.groups.rules.codec import (
     Saved,
@@ -31,13 +31,20 @@ from ferry.features.groups.rules.codec import (
     snapshots,
 )
 from ferry.features.groups.rules.concurrent_changes import concurrent_changes, left_to_others
-from ferry.features.groups.rules.rollback import Difference, Rollback, decide_rollback, differences
+from ferry.features.groups.rules.rollback import (
+    Difference,
+    Rollback,
+    decide_rollback,
+    differences,
+    held_after,
+    held_before,
+)
 from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.ledger import LedgerView, overwritten
-from ferry.model import GroupOutcome, LedgerRecord, TopicPartition
+from ferry.model import GroupOutcome, LedgerRecord, Record, TopicPartition
 
 
 class GroupSnapshots:
@@ -160,20 +167,21 @@ class GroupSnapshots:
         if dry_run:
             return snapshot, decided, None
         now_ms = wall_ms()
-        records = []
+        records: list[Record] = []
+        kept: dict[str, HeldGroup] = {}
         for group, offsets in decided.writes.items():
             there = target.offsets.get(group, {})
             now = {place: Saved(there.get(place), at.offset) for place, at in offsets.items()}
             records.append(saved_record(self._lane, run, group, now))
             # Also of a group that Ferry never wrote, as a tombstone: by it a pass at the same time sees the rollback.
             own = held.get(group, HeldGroup(offsets={}, sources={}, renewed_ms=now_ms))
-            forgetting = replace(own, offsets={at: one for at, one in own.offsets.items() if at not in offsets})
-            records.append(group_record(self._lane, group, forgetting, run=run, at_ms=now_ms))
+            kept[group] = held_before(own, offsets, there)
+            records.append(group_record(self._lane, group, kept[group], run=run, at_ms=now_ms))
+        own_at: list[int] = []
         if records:
             count = len(decided.writes)
             records.append(snapshot_record(self._lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
-            at = await self._connection.ledger.append_each(records)
-            since = await self._since(view, at[0])
+            own_at, since = await self._keep(records, view.end)
             # Of two that write a group at the same time, the one whose records come first continues.
             taken = concurrent_changes(since, self._lane, now_ms=now_ms, is_run=False).taken
             decided = replace(
@@ -181,12 +189,37 @@ class GroupSnapshots:
                 writes={group: ones for group, ones in decided.writes.items() if group not in taken},
                 left=[*decided.left, *left_to_others(taken, decided.writes.keys())],
             )
-            if theirs := overwritten(since, (one for one in records if one.key.startswith(b'["group",'))):
-                await self._connection.ledger.append(theirs)
-        last = last_check(self._connection.ledger, view.end, self._lane, is_run=False)
+        # It reads from `view` on, so that it sees a pause between that and the records, too.
+        last = last_check(
+            self._connection.ledger,
+            view.end,
+            self._lane,
+            is_run=False,
+            own=frozenset(own_at),
+            yielded=decided.writes.keys(),
+        )
         done = await commit_offsets(self._connection.target, decided.writes, last_check=last)
+        forgotten = [
+            group_record(self._lane, group, held_after(kept[group], places), run=run, at_ms=now_ms)
+            for group, offsets in decided.writes.items()
+            if (places := written(group, offsets, done))
+        ]
+        if forgotten:
+            await self._keep(forgotten, own_at[-1] + 1)
         outcome = outcome_of(decided.writes, done, left=decided.left, unchanged=decided.unchanged, at_ms=now_ms)
         return snapshot, decided, outcome
+
+    async def _keep(self, records: Sequence[Record], read_to: int) -> tuple[list[int], list[LedgerRecord]]:
+        """Write records; return their offsets, and what others wrote from `read_to` on.
+
+        What others wrote of the same groups is written again.
+        """
+        ledger = self._connection.ledger
+        at = await ledger.append_each(records)
+        since = await ledger.read_untransacted(read_to, at[0])
+        if theirs := overwritten(since, (one for one in records if one.key.startswith(b'["group",'))):
+            await ledger.append(theirs)
+        return at, since
 
     async def _since(self, view: LedgerView, end: int) -> list[LedgerRecord]:
         """Return what others wrote to the ledger after `view`, before the offset `end`."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from ferry.features.groups.rules.checkpoints import TargetGroups
 from ferry.features.groups.rules.codec import Saved
-from ferry.features.groups.rules.written_offsets import HeldGroup
+from ferry.features.groups.rules.written_offsets import Held, HeldGroup
 from ferry.messages.catalogue import said, sentence
 from ferry.model import CommittedOffset, Left, TopicPartition, Why
 
@@ -93,6 +93,26 @@ def decide_rollback(
             else:
                 writes.setdefault(group, {})[place] = one.before
     return Rollback(writes=writes, left=left, unchanged=unchanged)
+
+
+def held_before(held: HeldGroup, places: Collection[TopicPartition], there: Offsets) -> HeldGroup:
+    """Return what the ledger holds of a group until the offsets of `places` are written back.
+
+    For each of them it is the offset that is on the target, if Ferry wrote it. So a rollback that fails can be
+    repeated, and runs never take an offset that is written back for one of Ferry's.
+    """
+    kept = dict(held.offsets)
+    for place in places:
+        one = kept.pop(place, None)
+        own = one.found_as(there[place].offset) if one is not None and place in there else None
+        if own is not None:
+            kept[place] = Held(own)
+    return replace(held, offsets=kept)
+
+
+def held_after(held: HeldGroup, places: Collection[TopicPartition]) -> HeldGroup:
+    """Return what the ledger holds of a group when the offsets of `places` are written back: nothing of these."""
+    return replace(held, offsets={at: one for at, one in held.offsets.items() if at not in places})
 
 
 def _whole(alias: str, group: str, target: TargetGroups) -> Left | None:

@@ -17,6 +17,7 @@ from ferry.features.groups.rules.codec import (
     saved_groups,
     saved_record,
     snapshot_record,
+    snapshots,
 )
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.group_plan import GroupPlan, plan_groups
@@ -32,12 +33,15 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.ledger import UNREAD, LedgerView
-from ferry.messages.catalogue import caused
+from ferry.messages.catalogue import caused, sentence
 from ferry.model import CommittedOffset, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.words import several
 
 log = logging.getLogger(__name__)
+
+WHO = "switch"
+"""Who took the snapshot of a switch: no operator has this name, which is `user@host`."""
 
 MEMBERS_LEAVE_SECONDS = 60.0
 """How long groups may have members on the new cluster: a consumer's session.timeout.ms is 45 s by default."""
@@ -132,10 +136,21 @@ def _commit_all(
         async def work() -> None:
             await connection.ledger.find()
             view = await with_saved(connection.ledger, await connection.view(), flow.lane, state.switch.id)
+            refuse_named(view, flow, state.switch.id)
             still_mine()
             await _commit(flow, connection, view, made, moved, state.switch.id, still_mine)
 
         connection.run(work)
+
+
+def refuse_named(view: LedgerView, flow: FlowConfig, switch: str) -> None:
+    """Raise Refused if the switch's id is the name of a snapshot that it did not take.
+
+    The switch keeps the offsets from before it under that name.
+    """
+    found = snapshots(view, flow.lane).get(switch)
+    if found is not None and found.who != WHO:
+        raise Refused(sentence("switch.snapshot-named", name=switch, flow=str(flow.flow)))
 
 
 def _row(one: Moving, read: Mapping[TopicPartition, CommittedOffset]) -> dict[str, object]:
@@ -185,7 +200,7 @@ async def _commit(
         return
     groups = len({*earlier, *(one.group for one in moved if one.writes)})
     # It has a name, so no later run drops it: the offsets from before a switch can be restored at any time.
-    records.append(snapshot_record(flow.lane, Snapshot(name=switch, at_ms=now_ms, who="switch", groups=groups)))
+    records.append(snapshot_record(flow.lane, Snapshot(name=switch, at_ms=now_ms, who=WHO, groups=groups)))
     await connection.ledger.append(records)
     wanted = {
         one.group: {write.place: CommittedOffset(offset=write.offset, metadata=write.metadata) for write in one.writes}

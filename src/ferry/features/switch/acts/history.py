@@ -11,11 +11,11 @@ from ferry.config.settings import Settings
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.features.switch.acts.journal import Journal, LedgerFile
 from ferry.features.switch.acts.opposite import moved_on_along
-from ferry.features.switch.acts.stop import pause_reason, paused_before
+from ferry.features.switch.acts.stop import paused_before
 from ferry.features.switch.rules.steps import refuse_abandoning
 from ferry.ledger.codec import pause_record, resume_record
 from ferry.ledger.ledger import UNREAD, overwritten, pauses
-from ferry.ledger.switch_codec import switch_states
+from ferry.ledger.switch_codec import pause_reason, switch_states
 from ferry.model import Flow
 from ferry.model.switch import POINT_OF_NO_RETURN, SwitchOutcome, SwitchState
 from ferry.run.ledger.access import LedgerAccess

@@ -14,7 +14,6 @@ from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.partition_state import ends_of
 from ferry.features.switch.acts.passed_over import passed_by
-from ferry.features.switch.acts.stop import pause_reason
 from ferry.features.switch.rules.partition_state import without_new_topics
 from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
@@ -25,9 +24,9 @@ from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import UNREAD, LedgerView, claims
-from ferry.ledger.switch_codec import switch_states
+from ferry.ledger.switch_codec import paused_by
 from ferry.ledger.writers import LedgerWriters
-from ferry.model import Left, Pause, Plan, TopicPartition, Why, sentence_of
+from ferry.model import Left, Plan, TopicPartition, Why, sentence_of
 from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
@@ -103,7 +102,7 @@ async def _checked(
         plan=plan,
         lags=await with_oldest(connections.source, facts, lag_of(facts, flow.topics.policy, flow.flow.source)),
         last_run=last,
-        stopped_by=_stopped_by(facts.lane.pauses.get(""), view),
+        stopped_by=paused_by(view, facts.now_ms),
         stamped_ms=await _stamp(connections, last),
         groups=groups,
         behind_groups=behind,
@@ -122,12 +121,6 @@ async def _checked(
     ready = readiness_of(looked, flow.topics.policy, flow.flow.source, rpo)
     check = transforms_check(flow.flow, _transformed(flow, view, facts.source.topics))
     return replace(ready, checks=(*ready.checks, check))
-
-
-def _stopped_by(pause: Pause | None, view: LedgerView) -> SwitchState | None:
-    """Return the switch whose pause this is."""
-    why = None if pause is None else pause.why
-    return next((state for state in switch_states(view).values() if pause_reason(state) == why), None)
 
 
 def _transformed(flow: FlowConfig, view: LedgerView, topics: Collection[str]) -> Transformed:

@@ -31,17 +31,12 @@ from ferry.features.switch.rules.passed_over import passed_of, passed_rows
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses
+from ferry.ledger.switch_codec import pause_reason
 from ferry.messages.catalogue import sentence
 from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.lag import first_timestamps
 from ferry.words import agreeing, count_of, several
-
-
-def pause_reason(state: SwitchState) -> str:
-    """Return the reason of a switch's pause. It begins with the switch's id, by which the pause is recognised."""
-    switch = state.switch
-    return f"{switch.id}: {switch.verb} to {switch.via.target}"
 
 
 def paused_before(state: SwitchState) -> Pause | None:

@@ -19,10 +19,10 @@ from ferry.errors import BadInput, Refused
 from ferry.features.identical.rules.written import refuse_written
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.drain import Copy, drain
-from ferry.features.switch.acts.earlier import earlier_switch, moved_already
+from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
 from ferry.features.switch.acts.freeze import frozen
-from ferry.features.switch.acts.groups import move_groups
+from ferry.features.switch.acts.groups import move_groups, refuse_named
 from ferry.features.switch.acts.history import abandon
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.opposite import look_opposite, moved_on_along, refuse_opposed
@@ -37,10 +37,11 @@ from ferry.features.switch.acts.stop import count_loss, stop_flow
 from ferry.features.switch.acts.stranded import export_stranded, looked_to, refuse_unwritable
 from ferry.features.switch.acts.topics import live_topics
 from ferry.features.switch.acts.write_block import check_block
-from ferry.features.switch.rules.opposite import moved_sentence, opposing
+from ferry.features.switch.rules.opposite import moved_along, moved_sentence, opposing
 from ferry.features.switch.rules.readiness import Readiness
 from ferry.features.switch.rules.steps import (
     named_facts,
+    newest_finished,
     refuse_ended,
     refuse_second,
     refuse_unasked_removal,
@@ -48,9 +49,9 @@ from ferry.features.switch.rules.steps import (
     sentence,
 )
 from ferry.features.switch.settings import SwitchHook, SwitchSettings
-from ferry.ledger.ledger import UNREAD
+from ferry.ledger.ledger import UNREAD, LedgerView, pauses
 from ferry.ledger.runs import has_run
-from ferry.ledger.switch_codec import ID
+from ferry.ledger.switch_codec import ID, paused_by, switch_states
 from ferry.messages import catalogue
 from ferry.model.check import Check
 from ferry.model.switch import (
@@ -296,11 +297,8 @@ class Switcher:
                 f"flow {switch.via} has copied nothing: there is nothing on {switch.via.target} to switch to"
             )
         if self.verb is not Verb.FAILBACK:
-            moved = moved_already(view)
-            if moved is not None:
-                found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
-                unread = f" ({found.unread})" if found.unread is not None else ""
-                raise Refused(f"{moved_sentence(moved, found.states, returns=not keeps)}{unread}")
+            self._refuse_moved(view, returns=not keeps)
+        refuse_named(view, self.sides.via, switch.id)
         if not switch.options.interrupt and view.runs:
             refuse_while_at_work(view, self.sides.via.lane, is_lost=self.verb is Verb.FAILOVER)
 
@@ -309,6 +307,20 @@ class Switcher:
         readiness, facts = look_before(self.sides, state, patience_s=self._patience_s)
         block = check_block(self.sides, state, patience_s=self._patience_s)
         return replace(readiness, checks=(*readiness.checks, *block)), facts
+
+    def _refuse_moved(self, view: LedgerView, *, returns: bool) -> None:
+        """Raise Refused if clients are on the new cluster already. A flow that is not paused was started since."""
+        now_ms = wall_ms()
+        last = newest_finished(switch_states(view))
+        if last is None or "" not in pauses(view, now_ms):
+            return
+        found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
+        unread = f" ({found.unread})" if found.unread is not None else ""
+        by = paused_by(view, now_ms)
+        if by is None and (unread or moved_along({last.switch.id: last}, found.states) is None):
+            return  # whose pause it is does not show it, and neither do the switches
+        if by is None or by.switch.id == last.switch.id:
+            raise Refused(f"{moved_sentence(last, found.states, returns=returns)}{unread}")
 
     def _acts(self) -> Mapping[Step, Act]:
         sides, patience_s = self.sides, self._patience_s

@@ -32,6 +32,17 @@ def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collectio
     return None
 
 
+def moved_along(states: Mapping[str, SwitchState], others: Mapping[str, SwitchState]) -> SwitchState | None:
+    """Return the finished switch along a flow that moved clients to where they are.
+
+    It is None if there is none, or if one of the opposite switches, `others`, has moved them since.
+    """
+    last, other = newest_finished(states), newest_finished(others)
+    if last is None or other is None:
+        return last
+    return last if clients_by([last, other]) is last else None
+
+
 def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState], *, returns: bool = True) -> str:
     """Say why a switch is refused that would move clients where `moved` has brought them, and which command helps.
 

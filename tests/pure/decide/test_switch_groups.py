@@ -216,11 +216,13 @@ def test_what_a_group_loses_or_skips_by_its_move_is_noted(golden: Golden) -> Non
     golden(ahead, "ahead")
     (_, rewound) = made(30, 5).notes
     golden(rewound, "set back")
-    for beyond in (made(60, 5, end=59), made(40, 101)):
+    written, unchanged = made(30, 5, end=39), made(40, 5, end=39)
+    for beyond in (made(60, 5, end=59), made(40, 101), written, unchanged):
         assert beyond.why is not None
         assert "beyond its end" in beyond.why
         assert not beyond.writes
     assert made(60, 5, end=60).why is None
+    assert made(30, 5, end=40).why is None
 
     committed = {HERE: CommittedOffset(offset=1), LIVE: CommittedOffset(offset=2)}
     way = Way(source=HERE, target=COPY, outcome=Exact(offset=7))

@@ -37,13 +37,14 @@ from ferry.features.switch.rules.moving import (
     without_receipt,
 )
 from ferry.features.switch.rules.names import names_of
+from ferry.features.switch.rules.old_primary import lacking_trouble, lacks_in
 from ferry.features.switch.rules.transformed import trouble
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import fetch_offsets
-from ferry.lane.connections import TargetConnection, TargetFirst
+from ferry.lane.connections import FlowConnections, TargetFirst
 from ferry.model import Offsets, TopicPartition
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
 
@@ -90,7 +91,7 @@ def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patie
         old = connections.run(lambda: old_side(flow, connections, state, settled))
         if old.read and sides.back is not None:
             try:
-                backward = _backward(sides.back, old.read, patience_s)
+                backward = _backward(sides.back, old.read, state, patience_s)
             except (Unreachable, Refused):
                 if state.switch.verb is not Verb.FAILOVER:
                     raise
@@ -118,8 +119,14 @@ async def _forward(
     return await offset_maps(connections, flow.lane, asked) if asked else {}
 
 
-def _backward(back: FlowConfig, read: GroupOffsets, patience_s: float) -> dict[TopicPartition, PartitionMap]:
-    """Return the offset maps of the flow back, whose ledger is on the old cluster; empty if it never ran."""
+def _backward(
+    back: FlowConfig, read: GroupOffsets, state: SwitchState, patience_s: float
+) -> dict[TopicPartition, PartitionMap]:
+    """Return the offset maps of the flow back, whose ledger is on the old cluster; empty if it never ran.
+
+    They lead nowhere in partitions of which the new cluster no longer holds what was copied.
+    """
+    lacking = {lack.source for lack in lacks_in(state)}
     asked: dict[TopicPartition, set[int]] = {}
     for places in read.values():
         for place, at in places.items():
@@ -129,9 +136,16 @@ def _backward(back: FlowConfig, read: GroupOffsets, patience_s: float) -> dict[T
         if not await connection.has_ledger():
             return {}
         maps = await offset_maps(connection, back.lane, asked, backward=True)
-        return {place: _refused(back, one) if one.transformed else one for place, one in maps.items()}
+        maps = {place: _refused(back, one) if one.transformed else one for place, one in maps.items()}
+        return {
+            place: replace(one, trouble=lacking_trouble(one.source, back.flow.source))
+            if one.source in lacking and one.trouble is None and one.cut is None
+            else one
+            for place, one in maps.items()
+        }
 
-    with TargetConnection.of(back, patience_s=patience_s) as connection:
+    # Both clusters: groups go to the flow's source, which may not hold what was copied from it any more.
+    with FlowConnections.of(back, patience_s=patience_s) as connection:
         return connection.run(work)
 
 

@@ -12,6 +12,7 @@ from ferry.errors import BadInput, EmptyFilter, FerryError, Refused
 from ferry.features.identical.acts.late import look_late
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.group_plan import plan_groups
+from ferry.features.switch.acts.old_primary import old_primary_checks
 from ferry.features.switch.acts.opposite import Opposite, look_opposite
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.readiness import check_readiness, look_since
@@ -189,7 +190,10 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             )
         except EmptyFilter as error:
             raise Refused(sentence_of(error)) from error
-        since = look_since(sides.via, before, patience_s=patience_s)
+        since = [
+            *look_since(sides.via, before, patience_s=patience_s),
+            *old_primary_checks(sides, patience_s=patience_s),
+        ]
         return replace(readiness, checks=(*readiness.checks, *since)), facts
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
         same = one_cluster(sides.via, connections.source.cluster_id, connections.target.cluster_id)
@@ -197,5 +201,5 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             raise BadInput(same)
     first = "the switch did not start it" if runs else "it has not run yet"
     message = f"{sides.old} and {sides.new} answer; {sides.via.flow} begins at the cut-over: {first}"
-    since = look_since(sides.via, before, patience_s=patience_s)
+    since = [*look_since(sides.via, before, patience_s=patience_s), *old_primary_checks(sides, patience_s=patience_s)]
     return Readiness(checks=(Check(name="clusters", ok=True, message=message), *since)), facts

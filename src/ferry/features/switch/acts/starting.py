@@ -18,7 +18,7 @@ from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.handing import hand_over
 from ferry.features.switch.acts.partition_state import source_ends
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, own_ends, passed_before
+from ferry.features.switch.rules.beginning import Looked, beginnings, latest_beginnings, own_ends, passed_before
 from ferry.features.switch.rules.partition_state import parse_standing, without_new_topics
 from ferry.features.switch.rules.report import since_seen
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
@@ -32,6 +32,8 @@ from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
 from ferry.protocol.driver import Driver
 from ferry.words import count_of, several
+
+NOT_LOOKED = Looked()
 
 
 def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
@@ -51,7 +53,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         started = start_flow(
-            sides.back, state, switch.approved_by, still_mine, looked_to=_known_ends(state), patience_s=patience_s
+            sides.back, state, switch.approved_by, still_mine, looked_to=_looked(state), patience_s=patience_s
         )
     except (Unreachable, Refused) as error:
         if switch.verb is not Verb.FAILOVER:
@@ -71,6 +73,12 @@ def _known_ends(state: SwitchState) -> dict[TopicPartition, int]:
     """
     rows = state.rows(Step.DRAIN) or [row for row in state.rows(Step.STOP) if row["source_known"] == "source"]
     return {TopicPartition(topic=row["topic"], partition=row["partition"]): row["source_end"] for row in rows}
+
+
+def _looked(state: SwitchState) -> Looked:
+    """Return up to where the switch has seen the cluster that was left, with the ids that its topics had then."""
+    ids = {row["topic"]: row["source_id"] for row in state.rows(Step.STOP) if row.get("source_id")}
+    return Looked(ends=_known_ends(state), ids=ids)
 
 
 def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s: float) -> Evidence:
@@ -138,7 +146,7 @@ def start_flow(
     who: str,
     still_mine: StillMine,
     *,
-    looked_to: Mapping[TopicPartition, int] | None = None,
+    looked_to: Looked = NOT_LOOKED,
     patience_s: float,
 ) -> Evidence:
     """Lift the pause of `flow`, which is opposite to a switch, and let it continue after the switch's cut-over.
@@ -156,7 +164,7 @@ def start_flow(
         await both.ledger.open(flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
         view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = wall_ms()
-        decided = await _gathered(flow, both, state, cuts, looked_to or {}, who, now_ms)
+        decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms)
         records, passed = decided(view)
         still_mine()
         groups = await hand_over(flow, both, state.rows(Step.GROUPS), state.switch.id)
@@ -202,7 +210,7 @@ async def _gathered(
     both: FlowConnections,
     state: SwitchState,
     cuts: Mapping[TopicPartition, int],
-    looked_to: Mapping[TopicPartition, int],
+    looked_to: Looked,
     who: str,
     now_ms: int,
 ) -> Decided:
@@ -277,7 +285,7 @@ async def _target_ends(
     flow: FlowConfig,
     both: FlowConnections,
     cuts: Mapping[TopicPartition, int],
-    looked_to: Mapping[TopicPartition, int],
+    looked_to: Looked,
 ) -> tuple[dict[TopicPartition, int], dict[str, str]]:
     """Return the ends of the copies and the ids of their topics: up to there they hold records of their own cluster."""
     copies = {TopicPartition(topic=flow.copy_of(place.topic), partition=place.partition) for place in cuts}
@@ -287,5 +295,5 @@ async def _target_ends(
     if listed.failed:
         place, why = next(iter(listed.failed.items()))
         raise Refused(f"the end of {place} on cluster {both.target.alias} is not known, {why.why}")
-    ends = {place: min(end, looked_to.get(place, end)) for place, end in listed.found.items()}
-    return ends, {name: info.id_text for name, info in there.items()}
+    ids = {name: info.id_text for name, info in there.items()}
+    return {place: looked_to.end(place, end, ids[place.topic]) for place, end in listed.found.items()}, ids

@@ -20,22 +20,25 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, Refused
+from ferry.features.switch.acts.old_primary import OldPrimary, forward_view, look_at_old_primary, refuse_lacking
 from ferry.features.switch.acts.partition_state import takes
 from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.rules.beginning import Looked
+from ferry.features.switch.rules.old_primary import LACK, lacks_clause
 from ferry.files import PRIVATE, draft, sync_folder
 from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch, read_committed
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import others_transactions
 from ferry.lane.connections import FlowConnections
-from ferry.ledger.ledger import UNREAD, LedgerView, skips
-from ferry.ledger.other_flows import gaps, ranges
+from ferry.lane.target_cuts import target_cuts
+from ferry.ledger.other_flows import gaps, ranges, uncut
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.messages.refusals import open_sentence
 from ferry.model import Range, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.plan.rules.left_out import is_earlier
 from ferry.protocol.names import transactional_id
-from ferry.run.ledger.access import LedgerAccess
 from ferry.words import count_of
 
 _NAMED = 20
@@ -71,17 +74,18 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
     if sides.back is None:
         raise Refused(f"the file has no flow {sides.named}: add it again")
     forward = sides.back  # in a failback, `back` is the flow that the operator named
-    with LedgerAccess(forward, patience_s=patience_s) as ledger:
-        view = ledger.view() if ledger.exists() else UNREAD
+    view = forward_view(forward, patience_s=patience_s)
     path = export_path(state)
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
 
-        async def work() -> tuple[list[dict[str, Any]], str, dict[TopicPartition, int]]:
+        async def work() -> tuple[list[dict[str, Any]], str, dict[TopicPartition, int], OldPrimary]:
+            old = await look_at_old_primary(forward, view, connections.target, connections.source)
+            refuse_lacking(forward, old)
             ends = await _decided_ends(forward, sides.via, connections)
-            parts = await _left_behind(forward, sides.via, connections, view, ends)
-            return *await write_stranded(connections, parts, path, ends), ends
+            parts = await _left_behind(sides.via, connections, old, ends)
+            return *await write_stranded(connections, parts, path, ends), ends, old
 
-        found, digest, ends = connections.run(work)
+        found, digest, ends, old = connections.run(work)
     records, unopened = (sum(row[name] for row in found) for name in ("records", "unopened"))
     where = f", written to {path}" if found else ""
     if unopened:
@@ -89,16 +93,18 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
             f"; {unopened} batches could not be opened, their bytes are in the file (batch_base64, with why): how many "
             "committed records they hold is not known"
         )
+    lacking = lacks_clause(old.lacks, sides.new)
     return Evidence(
         sentence=f"left on {sides.new} and never copied: {count_of(records, 'record')} of "
-        f"{count_of(len(found), 'partition')}{where}",
+        f"{count_of(len(found), 'partition')}{where}{lacking and f'; {lacking}'}",
         facts={
             "records": records,
             "unopened": unopened,
             "file": str(path.absolute()) if found else None,
             "sha256": digest,
+            "lacks": list(map(LACK.dump, old.lacks)),
         },
-        rows=(*found, *_rest(found, ends)),
+        rows=tuple({**row, "topic_id": old.ids.get(row["topic"], "")} for row in (*found, *_rest(found, ends))),
     )
 
 
@@ -112,13 +118,13 @@ def _rest(found: Iterable[Mapping[str, Any]], ends: Mapping[TopicPartition, int]
     ]
 
 
-def looked_to(state: SwitchState) -> dict[TopicPartition, int]:
+def looked_to(state: SwitchState) -> Looked:
     """Return up to where the step `stranded` searched: what came later was neither counted nor written to the file."""
-    return {
-        TopicPartition(topic=row["topic"], partition=row["partition"]): row["looked_to"]
-        for row in state.rows(Step.STRANDED)
-        if "looked_to" in row  # an earlier Ferry did not record it
-    }
+    rows = [row for row in state.rows(Step.STRANDED) if "looked_to" in row]  # an earlier Ferry did not record it
+    return Looked(
+        ends={TopicPartition(topic=row["topic"], partition=row["partition"]): row["looked_to"] for row in rows},
+        ids={row["topic"]: row.get("topic_id", "") for row in rows},
+    )
 
 
 async def _decided_ends(
@@ -169,11 +175,7 @@ async def _decided_ends(
 
 
 async def _left_behind(
-    forward: FlowConfig,
-    via: FlowConfig,
-    connections: FlowConnections,
-    view: LedgerView,
-    ends: Mapping[TopicPartition, int],
+    via: FlowConfig, connections: FlowConnections, old: OldPrimary, ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, list[Range]]:
     """Return the ranges on the old primary that were not copied, and that did not come from the other cluster."""
     if not ends:
@@ -182,25 +184,20 @@ async def _left_behind(
     starts = await listed_offsets(primary, dict.fromkeys(ends, EARLIEST), isolation=READ_UNCOMMITTED)
     for place, why in starts.failed.items():
         raise Refused(f"{place} on cluster {primary.alias} does not report what it holds, {why.why}")
-    copied = _copied(forward, view)
     came: Mapping[TopicPartition, tuple[Range, ...]] = {}
     if await connections.has_ledger():
         back = await connections.view()
-        rows = await connections.cache.rows(back, lambda of: of.lane == via.lane)
-        came = ranges(rows, open_receipts(back, via.lane))
+        now = {name: info.id_text for name, info in primary.topics.items()}
+        rows = await connections.cache.rows(
+            back, lambda of: of.lane == via.lane and not is_earlier(of.target.topic, of.target_topic_id, now)
+        )
+        cuts = await target_cuts(primary, last_receipts(back, via.lane).values())
+        came = uncut(ranges(rows, open_receipts(back, via.lane)), cuts)  # from a cut on others wrote what is there
     found = {}
     for place, end in ends.items():
-        begin = max(copied.get(place, 0), starts.found.get(place, 0))
+        begin = max(old.reached.get(place, 0), starts.found.get(place, 0))
         if begin < end and (left := gaps(came.get(place, ()), begin, end)):
             found[place] = left
-    return found
-
-
-def _copied(flow: FlowConfig, view: LedgerView) -> dict[TopicPartition, int]:
-    """Return the offset up to which a flow copied, or skipped on purpose, by source partition."""
-    found = {last.source: last.end for last in last_receipts(view, flow.lane).values()}
-    for place, passed in skips(view, flow.lane).items():
-        found[place] = max([found.get(place, 0), *(gap.end for gap in passed)])
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ferry.ledger.codec import accounted_records, gap_record
@@ -11,6 +12,22 @@ from ferry.ledger.receipts import last_receipts
 from ferry.model import Gap, Range, Receipt, Record, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import by_topic
 from ferry.plan.rules.starts import NOT_KNOWN, began_record, first_run, recorded_starts, start_record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """Up to where a cluster was searched for records of its own clients, and the ids that its topics had then.
+
+    An id that is empty or missing is not known.
+    """
+
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    def end(self, place: TopicPartition, now: int, topic_id: str) -> int:
+        """Return up to where a partition was searched that ends at `now`; 0 if its topic was created again since."""
+        then = self.ids.get(place.topic, "")
+        return 0 if then and topic_id and then != topic_id else min(now, self.ends.get(place, now))
 
 
 def beginnings(

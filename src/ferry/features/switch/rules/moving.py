@@ -260,14 +260,10 @@ def decide_moving(
             kept.append((one, now.offset))
         if now is not None and (one.by == "start" or not own):
             said += _noted(one, now.offset)
-    for one, at in kept:
+    for one, at in (*kept, *((one, one.offset) for one in (*unchanged, *writes))):
         end = new.ends.get(one.place)
         if end is not None and at > end:
-            why = (
-                f"group {group} is at {at} of {one.place} on {new.alias}, beyond its end {end}: reset it there, or "
-                f"leave it with --leave-group {group}"
-            )
-            return Moving(group=group, why=why)
+            return Moving(group=group, why=_beyond_end(group, one, at, end, new, is_there=one not in writes))
     said += _blank_note(blank)
     found = Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(said))
     return replace(found, again=_again(found, new, blank.values()))
@@ -315,6 +311,18 @@ def _again(moving: Moving, new: NewSide, blank: Iterable[int | None]) -> int | N
             return None
         total += count
     return total
+
+
+def _beyond_end(group: str, one: Placed, at: int, end: int, new: NewSide, *, is_there: bool) -> str:
+    if is_there:
+        return (
+            f"group {group} is at {at} of {one.place} on {new.alias}, beyond its end {end}: reset it there, or "
+            f"leave it with --leave-group {group}"
+        )
+    return (
+        f"group {group} would get offset {at} of {one.place} on {new.alias}, beyond its end {end}: records that it has "
+        f"read are not there; leave it with --leave-group {group}, and set its offset by hand"
+    )
 
 
 def _unusable(group: str, one: Placed, now: int, new: NewSide) -> str:

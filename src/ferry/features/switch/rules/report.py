@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import LISTED, NOT_KNOWN, beside_the_loss, deviations_of, goals_of
+from ferry.features.switch.rules.old_primary import Lack, lacks_clause, lacks_in, lacks_sentences, unchecked
 from ferry.features.switch.rules.partition_state import (
     LOSS,
     PartitionState,
@@ -150,8 +151,17 @@ def losses_by_partition(state: SwitchState) -> tuple[Loss, ...]:
     """Return what the new cluster lacks, by partition.
 
     It is counted when the flow was stopped, or by the step `loss` of a failover. What came to the old cluster after it
-    was drained is a part of it. If that cluster did not answer, it is not known.
+    was drained is a part of it. If that cluster did not answer, it is not known. What a failback has found lacking on
+    the cluster to which clients go is a part of it, too.
     """
+    found = {loss.source: loss for loss in _left_losses(state)}
+    for lack in lacks_in(state):
+        found[lack.target] = _with_lack(found.get(lack.target), lack)
+    return tuple(found.values())
+
+
+def _left_losses(state: SwitchState) -> tuple[Loss, ...]:
+    """Return what clients lose of what was on the cluster that they leave, by partition."""
     counted = {(row["topic"], row["partition"]): row for row in state.rows(Step.LOSS)}
     losses = [_loss(row, counted.get((row["topic"], row["partition"]))) for row in state.rows(Step.STOP)]
     found = {loss.source: loss for loss in losses}
@@ -214,6 +224,20 @@ def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartiti
     )
 
 
+def _with_lack(loss: Loss | None, lack: Lack) -> Loss:
+    """Add to a partition's loss what the cluster to which clients go no longer holds of it."""
+    known, more = 0 if loss is None else loss.records, lack.records
+    return Loss(
+        source=lack.target,
+        target=lack.source,
+        position=None if loss is None else loss.position,
+        source_end=None if loss is None else loss.source_end,
+        records=None if known is None or more is None else known + more,
+        bytes=None,
+        seconds=None,
+    )
+
+
 def _loss(row: Json, counted: Json | None) -> Loss:
     """Return the loss of a partition.
 
@@ -257,6 +281,16 @@ def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] 
     if clause and losses and all(loss.records == 0 for loss in losses):
         return f"nothing was left to copy; {clause}"
     return f"{_lost(losses)}; {clause}" if clause else _lost(losses)
+
+
+def _lost_in(state: SwitchState, passed: Collection[PassedOver] | None) -> str:
+    """Say what a switch has lost, of both clusters."""
+    lacking, losses = lacks_clause(lacks_in(state), state.switch.via.target), _left_losses(state)
+    if not lacking:
+        return lost_sentence(losses, passed)
+    if not beside_the_loss(passed) and losses and all(loss.records == 0 for loss in losses):
+        return lacking  # "0 records were lost" would contradict it
+    return f"{lacking}; of what was on {state.switch.via.source}: {lost_sentence(losses, passed)}"
 
 
 def passed_notes(state: SwitchState) -> tuple[str, ...]:
@@ -433,7 +467,7 @@ def switch_deviations(state: SwitchState, *, rpo_seconds: float | None, rto_seco
 
 
 def _deviations(state: SwitchState, goals: Sequence[Goal]) -> tuple[str, ...]:
-    return (*deviations_of(goals, moved_groups(state), None, ()), *stayed_sentences(state))
+    return (*deviations_of(goals, moved_groups(state), None, ()), *stayed_sentences(state), *lacks_sentences(state))
 
 
 def switch_report(
@@ -465,7 +499,8 @@ def switch_report(
     else:
         outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
         summary = (
-            f"clients were moved to {switch.via.target}; {lost_sentence(None if stopped is None else losses, passed)}"
+            f"clients were moved to {switch.via.target}; "
+            f"{lost_sentence(None, passed) if stopped is None else _lost_in(state, passed)}"
         )
     return EvidenceReport(
         id=switch.id,
@@ -493,5 +528,11 @@ def switch_report(
         groups=groups,
         samples=samples,
         deviations=deviations,
-        notes=(*passed_notes(state), *unknown_losses(state), *unknown_groups(state), *outside_groups(state)),
+        notes=(
+            *passed_notes(state),
+            *unknown_losses(state),
+            *unknown_groups(state),
+            *outside_groups(state),
+            *unchecked(state),
+        ),
     )

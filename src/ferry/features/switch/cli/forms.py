@@ -14,7 +14,7 @@ CHECK = Form(
     F(
         "name",
         says="a stable word: source, replication, lag, refusals, topics, target, retention, groups, checkpoints, "
-        "outside, acls, clock, ledger, writers, stranded, reverse, transforms, clusters, opposite, offsets",
+        "outside, acls, clock, ledger, writers, stranded, reverse, transforms, clusters, opposite, offsets, copied",
     ),
     F("ok"),
     F("message"),

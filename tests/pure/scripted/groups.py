@@ -17,6 +17,13 @@ from tests.pure.scripted.faults import Asked
 _NON_EMPTY_GROUP = 68
 
 
+def _state(code: int, *, active: bool) -> str:
+    """The state in an answer about a group of the older protocol."""
+    if code:
+        return "Dead" if code == codes.GROUP_ID_NOT_FOUND else ""
+    return "Stable" if active else "Empty"
+
+
 @dataclass(kw_only=True)
 class GroupBrokers(AclBrokers):
     """A cluster with consumer groups."""
@@ -141,7 +148,7 @@ class GroupBrokers(AclBrokers):
                 kind.DescribedGroup(
                     error_code=codes.NOT_COORDINATOR if self.not_here(asked, name) else code,
                     group_id=name,
-                    group_state="" if code else "Stable" if active else "Empty",
+                    group_state=_state(code, active=active),
                     protocol_type="consumer" if active and not code else "",
                     protocol_data="",
                     members=[member] if active and not code else [],

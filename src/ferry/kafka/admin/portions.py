@@ -23,12 +23,13 @@ async def settle(
     failed: dict[Key, Refused],
     ask: Callable[[list[Entry]], Awaitable[Iterable[tuple[Key, Any]]]],
     judge: Callable[[Key, Any], None],
+    troubles: dict[Key, Retryable] | None = None,
 ) -> None:
     """Ask for all that is `waiting`, repeatedly. Take out what is done, and put what is refused into `failed`.
 
     `judge` raises what an answer means: Refused is kept in `failed`, Retryable is asked for again within the cluster's
-    patience. Raises Unreachable when that time is over, or when a broker asks for a longer pause. A quota is its cause
-    only when nothing else is.
+    patience, and `troubles` gets the last such error of each. Raises Unreachable when that time is over, or when a
+    broker asks for a longer pause. A quota is its cause only when nothing else is.
     """
     until = time.monotonic() + cluster.patience_s
 
@@ -40,6 +41,8 @@ async def settle(
             except Refused as error:
                 failed[key] = error
             except Retryable as error:
+                if troubles is not None:
+                    troubles[key] = error
                 trouble = error if trouble is None or isinstance(trouble, OverQuota) else trouble
                 continue
             del waiting[key]

@@ -65,10 +65,7 @@ async def topic_settings(
     """
     listed = await topic_settings_each(cluster, topics, names=names)
     for topic, why in listed.failed.items():
-        raise Unreachable(
-            f"settings of topic {topic} on cluster {cluster.alias}: {why} (given up after {cluster.patience_s:g} s: "
-            "look at the cluster's health, then run again)"
-        )
+        raise cluster.given_up(_Incomplete(_unsettled(cluster, topic, why)))
     return listed
 
 
@@ -117,7 +114,7 @@ class _Question:
                 if topic not in self.failed:
                     self._left.pop(topic)
         for topic, why in self.failed.items():
-            raise _Incomplete(f"settings of topic {topic} on cluster {self._cluster.alias}: {why}")
+            raise _Incomplete(_unsettled(self._cluster, topic, why))
 
     def _take_in(self, result: Any) -> None:
         if result.error_code in codes.UNAUTHORIZED:
@@ -129,6 +126,10 @@ class _Question:
             self.failed[str(result.resource_name)] = codes.describe(result.error_code)
         else:
             self.found[result.resource_name] = _settings(result, self._shared)
+
+
+def _unsettled(cluster: Cluster, topic: str, why: str) -> str:
+    return f"settings of topic {topic} on cluster {cluster.alias}: {why}"
 
 
 def _settings(result: Any, shared: _Shared) -> TopicSettings:

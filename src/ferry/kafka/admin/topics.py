@@ -143,26 +143,18 @@ async def _in_portions(
     failed: dict[str, FerryError] = {}
     answers: dict[str, Retryable] = {}
     left = list(entries)
-
-    def noted(name: str, outcome: Any) -> None:
-        try:
-            judge(name, outcome)
-        except Retryable as error:
-            answers[name] = error
-            raise
-
     while left:
         sums = accumulate(partitions(entries[name]) for name in left)
         portion = [name for name, size in zip(left, sums, strict=True) if size <= _REQUEST_PARTITIONS] or left[:1]
         left = left[len(portion) :]
         waiting = {name: entries[name] for name in portion}
         try:
-            await settle(cluster, waiting, refused, ask, noted)
+            await settle(cluster, waiting, refused, ask, judge, answers)
         except Unreachable:
             if not all(isinstance(answers.get(name), (NotYet, OverQuota)) for name in waiting):
                 raise
             late = {name: error for name in waiting if isinstance(error := answers[name], NotYet)}
-            failed |= {name: _too_late(cluster, error) for name, error in late.items()}
+            failed |= {name: cluster.given_up(error) for name, error in late.items()}
             over = [name for name in waiting if name not in late]
             if over:
                 # What is left would wait as long without effect, and everything else would wait for it.
@@ -170,12 +162,6 @@ async def _in_portions(
                 failed |= {name: _over_quota(cluster, name) for name in (*over, *left)}
                 break
     return {**refused, **failed}
-
-
-def _too_late(cluster: Cluster, error: Retryable) -> Unreachable:
-    return Unreachable(
-        f"{error} (given up after {cluster.patience_s:g} s: look at the cluster's health, then run again)"
-    )
 
 
 def _over_quota(cluster: Cluster, topic: str) -> QuotaExceeded:

@@ -269,13 +269,14 @@ class Cluster:
         try:
             return await attempts(attempt)
         except Retryable as error:
-            remedy = (
-                "bring that service back"
-                if isinstance(error.__cause__, LoginDelayed)
-                else "look at the cluster's health"
-            )
-            said = f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)"
-            raise Unreachable(with_text(sentence_of(error), said)) from error
+            raise self.given_up(error) from error
+
+    def given_up(self, error: Retryable) -> Unreachable:
+        """Return the error for what failed until the patience was over, with the remedy."""
+        is_login = isinstance(error.__cause__, LoginDelayed)
+        remedy = "bring that service back" if is_login else "look at the cluster's health"
+        said = f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)"
+        return Unreachable(with_text(sentence_of(error), said))
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
         """Return what `action` returns, or raise Unreachable after `seconds`; its result is then ignored."""

@@ -37,6 +37,11 @@ class ListedGroups:
     groups: dict[str, ListedGroup]
     silent: dict[int, str]
 
+    def refuse_silent(self, alias: str) -> None:
+        """Raise Refused if a broker of the cluster did not list its groups."""
+        for broker, why in self.silent.items():
+            raise Refused(f"broker {broker} of cluster {alias} does not list its groups ({why}): bring it back")
+
 
 async def list_groups(cluster: Cluster) -> ListedGroups:
     """Return all groups that this login may see (KIP-518, KIP-848): every broker lists those that it coordinates.

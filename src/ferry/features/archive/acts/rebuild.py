@@ -291,6 +291,5 @@ class _Rebuilding:
         """Return the lanes of the flow whose position groups exist. Raises Refused if a broker does not list its."""
         target, begins = self.connection.target, position_group(self.flow.flow, "")
         listed = await list_groups(target)
-        for broker, why in listed.silent.items():
-            raise Refused(f"broker {broker} of cluster {target.alias} does not list its groups ({why}): bring it back")
+        listed.refuse_silent(target.alias)
         return {name.removeprefix(begins) for name in listed.groups if name.startswith(begins)}

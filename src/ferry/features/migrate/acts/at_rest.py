@@ -113,9 +113,7 @@ async def _with_members(cluster: Cluster, group: str, what: str) -> DescribedGro
     for by its name, unless the login sees all groups.
     """
     listed = await list_groups(cluster)
-    if listed.silent:
-        broker, why = next(iter(listed.silent.items()))
-        raise Refused(f"broker {broker} of cluster {cluster.alias} does not list its groups ({why}): bring it back")
+    listed.refuse_silent(cluster.alias)
     known = listed.groups.get(group)
     if known is None and await sees_all_groups(cluster):
         return None

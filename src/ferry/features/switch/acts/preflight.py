@@ -190,16 +190,14 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             )
         except EmptyFilter as error:
             raise Refused(sentence_of(error)) from error
-        since = [
-            *look_since(sides.via, before, patience_s=patience_s),
-            *old_primary_checks(sides, patience_s=patience_s),
-        ]
-        return replace(readiness, checks=(*readiness.checks, *since)), facts
-    with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
-        same = one_cluster(sides.via, connections.source.cluster_id, connections.target.cluster_id)
-        if same is not None:
-            raise BadInput(same)
-    first = "the switch did not start it" if runs else "it has not run yet"
-    message = f"{sides.old} and {sides.new} answer; {sides.via.flow} begins at the cut-over: {first}"
-    since = [*look_since(sides.via, before, patience_s=patience_s), *old_primary_checks(sides, patience_s=patience_s)]
-    return Readiness(checks=(Check(name="clusters", ok=True, message=message), *since)), facts
+    else:
+        with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
+            same = one_cluster(sides.via, connections.source.cluster_id, connections.target.cluster_id)
+            if same is not None:
+                raise BadInput(same)
+        first = "the switch did not start it" if runs else "it has not run yet"
+        message = f"{sides.old} and {sides.new} answer; {sides.via.flow} begins at the cut-over: {first}"
+        readiness = Readiness(checks=(Check(name="clusters", ok=True, message=message),))
+    since = look_since(sides.via, before, patience_s=patience_s)
+    held = old_primary_checks(sides, patience_s=patience_s)
+    return replace(readiness, checks=(*readiness.checks, *since, *held)), facts

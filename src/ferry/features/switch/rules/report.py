@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import LISTED, NOT_KNOWN, beside_the_loss, deviations_of, goals_of
-from ferry.features.switch.rules.old_primary import Lack, lacks_clause, lacks_in, lacks_sentences, unchecked
+from ferry.features.switch.rules.old_primary import lacks_clause, lacks_in, lacks_sentences, unchecked
 from ferry.features.switch.rules.partition_state import (
     LOSS,
     PartitionState,
@@ -156,7 +156,9 @@ def losses_by_partition(state: SwitchState) -> tuple[Loss, ...]:
     """
     found = {loss.source: loss for loss in _left_losses(state)}
     for lack in lacks_in(state):
-        found[lack.target] = _with_lack(found.get(lack.target), lack)
+        known = found.get(lack.target)
+        end = None if known is None else known.source_end
+        found[lack.target] = _with_more(known, lack.target, lack.source, lack.records, end)
     return tuple(found.values())
 
 
@@ -168,7 +170,7 @@ def _left_losses(state: SwitchState) -> tuple[Loss, ...]:
     copies = {loss.source.topic: loss.target.topic for loss in losses}
     for place, start, end in stayed(state):
         target = TopicPartition(copies.get(place.topic, place.topic), place.partition)
-        found[place] = _with_stayed(found.get(place), place, target, start, end)
+        found[place] = _with_more(found.get(place), place, target, end - start, end)
     for place in found.keys() & unseen(state):
         found[place] = replace(found[place], source_end=None, records=None, seconds=None)
     return tuple(found.values())
@@ -207,10 +209,12 @@ def since_seen(state: SwitchState) -> str:
     return "after it was drained" if Step.DRAIN in state.done else "after its flow was stopped"
 
 
-def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartition, start: int, end: int) -> Loss:
-    """Add to a partition's loss what came to it later, of unknown age.
+def _with_more(
+    loss: Loss | None, source: TopicPartition, target: TopicPartition, more: int | None, end: int | None
+) -> Loss:
+    """Add to a partition's loss as many records of unknown age; `end` is where its source ends then.
 
-    `loss` is None if the partition did not exist before.
+    `loss` is None if the partition has none so far, `more` if it is not known.
     """
     known = 0 if loss is None else loss.records
     return Loss(
@@ -218,20 +222,6 @@ def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartiti
         target=target,
         position=None if loss is None else loss.position,
         source_end=end,
-        records=None if known is None else known + end - start,
-        bytes=None,
-        seconds=None,
-    )
-
-
-def _with_lack(loss: Loss | None, lack: Lack) -> Loss:
-    """Add to a partition's loss what the cluster to which clients go no longer holds of it."""
-    known, more = 0 if loss is None else loss.records, lack.records
-    return Loss(
-        source=lack.target,
-        target=lack.source,
-        position=None if loss is None else loss.position,
-        source_end=None if loss is None else loss.source_end,
         records=None if known is None or more is None else known + more,
         bytes=None,
         seconds=None,

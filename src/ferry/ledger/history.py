@@ -105,6 +105,11 @@ class PastRun:
     """How far an open run has come, where the target was asked for what it has sent."""
 
     @property
+    def open_report(self) -> Report | None:
+        """Its report, if it is open and has a sealed plan."""
+        return self.report if self.state is PastState.OPEN else None
+
+    @property
     def heard_ms(self) -> int:
         """When it last wrote to the ledger, as far as receipts show: the newest one's time, else its beginning."""
         written = [] if self.report is None else [one.at_ms for one in self.report.receipts]

@@ -17,7 +17,6 @@ from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.lane.connections import FlowConnections
 from ferry.lane.log_ends import log_ends
-from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.progress import committed, progress_of, unfinished
 from ferry.messages.refusals import words_of
@@ -93,20 +92,23 @@ def look_at(
 
 
 async def _standing(lane: str, connections: FlowConnections) -> LaneState:
-    view = await connections.cache.view_with_newest(lane, 1)
-    before = standing_of(view, lane, wall_ms()).newest
-    if before is None or before.state is not PastState.OPEN or before.report is None:
-        return standing_of(view, lane, wall_ms())
+    async def look() -> LaneState:
+        return standing_of(await connections.cache.view_with_newest(lane, 1), lane, wall_ms())
+
+    found = await look()
+    before = found.newest
+    report = None if before is None else before.open_report
+    if before is None or report is None:
+        return found
     # What is sent is asked for before the receipts are read (`progress_of`).
-    done = committed(before.report.receipts)
-    ends = await log_ends(connections.target, unfinished(before.report.plan, done))
-    view = await connections.cache.view_with_newest(lane, 1)
-    now = standing_of(view, lane, wall_ms())
-    newest = now.newest
-    if newest is None or newest.opened != before.opened or newest.state is not PastState.OPEN or newest.report is None:
-        return now
-    progress = progress_of(newest.report.plan, committed(newest.report.receipts), ends)
-    return replace(now, newest=replace(newest, progress=progress))
+    ends = await log_ends(connections.target, unfinished(report.plan, committed(report.receipts)))
+    found = await look()
+    newest = found.newest
+    report = None if newest is None or newest.opened != before.opened else newest.open_report
+    if newest is None or report is None:
+        return found
+    progress = progress_of(report.plan, committed(report.receipts), ends)
+    return replace(found, newest=replace(newest, progress=progress))
 
 
 async def _ends_at(source: Cluster, lags: Collection[PartitionLag], until_ms: int) -> dict[TopicPartition, int]:

@@ -26,7 +26,7 @@ from ferry.lane.log_ends import log_ends
 from ferry.lane.map_entries import read_blocks
 from ferry.lane.unit_receipts import dealing_of
 from ferry.ledger.block_index import Links
-from ferry.ledger.history import Forgotten, Holder, PastRun, PastState, holders, named_run, past_run
+from ferry.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
 from ferry.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.map_rows import chains_of, newer_rows
@@ -331,9 +331,10 @@ class FlowWatch:
         if not isinstance(found, PastRun):
             return found
         before = self._open_runs.pop(found.opened, None)
-        if found.report is None or found.state is not PastState.OPEN:
+        report = found.open_report
+        if report is None:
             return found
-        plan, done = found.report.plan, committed(found.report.receipts)
+        plan, done = report.plan, committed(report.receipts)
         known = _OpenRun(plan=plan, done=done, upto=upto, paced=Paced() if before is None else before.paced)
         self._open_runs[found.opened] = known
         ends = await known.ends(connections) if ends is None else ends

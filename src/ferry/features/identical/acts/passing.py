@@ -59,9 +59,9 @@ async def pass_over(
     ends = {place: end for place, (_, end) in todo.items()}
     left = sorted(todo)
     while left and not stop():
-        for node, places in _by_leader(target, {place: (todo[place][0], ends[place]) for place in left}).items():
+        for node, places in _by_leader(target, {place: todo[place][0] for place in left}).items():
             request, now = Request(), wall_ms()
-            for place in places:
+            for place in places[:MOST_PARTITIONS]:
                 piece, at = todo[place][0], ends[place]
                 count = min(at_once(limits.get(place.topic)), piece.start - at)
                 data = empty_batch(sequence_of(at), count, producer=writer.producer_id, at_ms=now)
@@ -72,13 +72,11 @@ async def pass_over(
     return frozenset(todo) - frozenset(left)
 
 
-def _by_leader(target: Cluster, pieces: Mapping[TopicPartition, tuple[Slice, int]]) -> dict[int, list[TopicPartition]]:
-    """Return the first partitions of each leader. Raises Blocked where one has no leader."""
+def _by_leader(target: Cluster, pieces: Mapping[TopicPartition, Slice]) -> dict[int, list[TopicPartition]]:
+    """Return the partitions of each leader. Raises Blocked where one has no leader."""
     found: dict[int, list[TopicPartition]] = {}
-    for place, (piece, _) in pieces.items():
-        some = found.setdefault(leader_of(target, piece, piece.start), [])
-        if len(some) < MOST_PARTITIONS:
-            some.append(place)
+    for place, piece in pieces.items():
+        found.setdefault(leader_of(target, piece, piece.start), []).append(place)
     return found
 
 
@@ -96,13 +94,9 @@ async def delete_before(target: Cluster, pieces: Mapping[TopicPartition, tuple[S
     `pieces` has slices and offsets by target partition. Raises Dropped where it is not permitted, Blocked where a
     broker cannot do it now, and Retryable for other errors.
     """
-    by_node: dict[int, list[TopicPartition]] = {}
-    for place in sorted(pieces):
-        piece = pieces[place][0]
-        by_node.setdefault(leader_of(target, piece, piece.start), []).append(place)
     drops: list[Drop] = []
     topic = DeleteRecordsRequest.DeleteRecordsTopic
-    for node, places in by_node.items():
+    for node, places in _by_leader(target, {place: pieces[place][0] for place in sorted(pieces)}).items():
         by_topic: dict[str, list[Any]] = {}
         for place in places:
             one = topic.DeleteRecordsPartition(partition_index=place.partition, offset=pieces[place][1])

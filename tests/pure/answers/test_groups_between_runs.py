@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +24,7 @@ from ferry_airflow import steps
 from ferry_airflow.naming import sync_id
 from ferry_airflow.syncing import RETURNED, Synced, sync
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import FILE, World, world
+from tests.pure.answers.world import FILE, World
 
 PAUSED = pause_record(Pause(topic="", who="ann@desk-7", why="s-1: switchover to b", since_ms=1))
 NEWER = run_record(
@@ -35,12 +33,6 @@ NEWER = run_record(
     )
 )
 PLACE = TopicPartition(topic="a.orders", partition=0)
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as found:
-        yield found
 
 
 def synced(made: World, number: int = 1, **params: Any) -> Synced:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from ferry.kafka.connect import codes
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import Answer, World, world
+from tests.pure.answers.world import Answer, World
 from tests.pure.scripted.faults import At, Fault
 
 pytestmark = pytest.mark.slow
 HIDDEN = "not-authorized"
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    """Two clusters, and a flow of two topics."""
-    with world(tmp_path) as made:
-        yield made
 
 
 def refusals(answer: Answer) -> list[tuple[str, str, str]]:

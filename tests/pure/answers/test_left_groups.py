@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,16 +9,10 @@ import pytest
 from ferry.features.groups.rules.outside import OutsideGroup, why_hidden, with_known
 from tests.golden import Golden
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import FILE, Answer, World, world
+from tests.pure.answers.world import FILE, Answer, World
 
 pytestmark = pytest.mark.slow
 FAIL = "failover", "a->b", "--id", "f-1", "--approve-by", "bob", "--no-reverse", "--no-smoke"
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as made:
-        yield made
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["the source answers", "the source is lost"])

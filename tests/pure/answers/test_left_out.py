@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,17 +12,11 @@ from ferry.model import Record
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import World, world
+from tests.pure.answers.world import World
 
 pytestmark = pytest.mark.slow
 OVER = (*("switchover", "a->b", "--id", "s-1", "--quiet-seconds", "0"), "--approve-by", "bob")
 TURN = "b->a.enabled = true"
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as made:
-        yield made
 
 
 def ledger_of(made: World, *key: object) -> dict[str, Any]:

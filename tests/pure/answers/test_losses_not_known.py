@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import World, world
+from tests.pure.answers.world import World
 
 pytestmark = pytest.mark.slow
 WITHOUT_GROUPS = ("b->a.enabled = true", "sync.group.offsets.enabled = false")
 FAIL = "failover", "a->b", "--id", "f-1", "--approve-by", "bob", "--no-reverse", "--no-smoke", "--leave-unknown"
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as made:
-        yield made
 
 
 def failed_over(made: World) -> Mapping[str, Any]:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from tests.pure.answers.stories import IDENTITY, begun
-from tests.pure.answers.world import World, world
+from tests.pure.answers.world import World
 
 pytestmark = pytest.mark.slow
 OVER = (*("switchover", "a->b", "--id", "s-1", "--quiet-seconds", "0"), *("--approve-by", "bob", "--report", "reports"))
 TURN = "b->a.enabled = true"
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as made:
-        yield made
 
 
 def report_of(made: World, *words: str) -> Mapping[str, Any]:

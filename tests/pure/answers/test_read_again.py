@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from ferry.model import Record
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import IDENTITY, begun
-from tests.pure.answers.world import World, world
+from tests.pure.answers.world import World
 from tests.pure.protocol.broker import Entry
 from tests.pure.scripted.batches import Part
 
@@ -19,12 +16,6 @@ FAIL = "failover", "a->b", "--id", "f-1", "--approve-by", "bob", "--no-reverse",
 BACK = ("b->a.enabled = true", "b->a.topics = users")
 LOST = 99
 """The producer of a run that was killed with its source."""
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as made:
-        yield made
 
 
 @pytest.mark.parametrize(

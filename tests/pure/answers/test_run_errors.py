@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +9,7 @@ import pytest
 from ferry.errors import FerryError, Superseded, Unreachable
 from ferry.run.micro_run import MicroRuns
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import World, world
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as found:
-        yield found
+from tests.pure.answers.world import World
 
 
 @pytest.mark.parametrize("error", [Unreachable("cluster b does not answer"), Superseded("a newer run has begun")])

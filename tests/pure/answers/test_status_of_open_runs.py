@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +13,7 @@ from ferry.plan.lag import look_at_lag
 from ferry.plan.rules.lag_start import LaneState
 from ferry.run import local
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import FILE, World, world
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as found:
-        yield found
+from tests.pure.answers.world import FILE, World
 
 
 def progress(standing: LaneState) -> Progress:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -24,14 +23,8 @@ from ferry.model.run import LOCAL
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import IDENTITY, begun
-from tests.pure.answers.world import World, world
+from tests.pure.answers.world import World
 from tests.pure.decide.values import lying
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    with world(tmp_path) as found:
-        yield found
 
 
 def other(made: World, *records: Record) -> None:

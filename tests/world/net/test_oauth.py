@@ -22,7 +22,7 @@ PIECE_SECONDS = 0.1
 
 
 class Endpoint:
-    """Answers what it is told, one answer after the other and then the last one again; keeps the headers it got.
+    """Answers what it is given, one answer after the other and then the last one again; keeps the headers it got.
 
     If `slow`, each byte takes PIECE_SECONDS.
     """

@@ -66,7 +66,7 @@ def state(verb: Verb = Verb.FAILOVER) -> SwitchState:
 
 @dataclass(kw_only=True)
 class Gateway:
-    """A server that keeps what it is told, and answers with `status` (0: `said` alone) or points to `location`.
+    """A server that keeps what it gets, and answers with `status` (0: `said` alone) or points to `location`.
 
     It sends `said` that often more, as `pieces`, each after PIECE_SECONDS.
     """

@@ -130,18 +130,29 @@ class LogConsumer:
 
 
 class FirstRecord(NamedTuple):
-    """When a consumer of a group had its first record (ms). None: it had none, and `why` is the reason."""
+    """When a consumer of a group had its first record (ms). None: it had none.
+
+    `records` are the `(key, value)` that it had until it left. `why`: the reason why it had none, or lacks wanted ones.
+    """
 
     at_ms: int | None
     why: str = ""
+    records: tuple[tuple[bytes | None, bytes | None], ...] = ()
 
 
 def first_record(
-    alias: str, options: Options, group: str, starts: Mapping[TopicPartition, int], *, seconds: float
+    alias: str,
+    options: Options,
+    group: str,
+    starts: Mapping[TopicPartition, int],
+    *,
+    seconds: float,
+    wanted: Collection[tuple[bytes, bytes]] = (),
 ) -> FirstRecord:
     """Join a group, read from these offsets of the partitions that it gets, and leave it after the first record.
 
-    No offset is committed. Raises Refused for options that librdkafka does not take.
+    With `wanted`, a key and value each, leave it when all of these have come, too. No offset is committed. Raises
+    Refused for options that librdkafka does not take.
     """
 
     def assigned(consumer: Any, places: Sequence[Any]) -> None:
@@ -157,6 +168,9 @@ def first_record(
     }
     consumer = _client(Consumer, alias, {**options, **group_options}, voice)
     why, until = "", time.monotonic() + seconds
+    at_ms: int | None = None
+    had: list[tuple[bytes | None, bytes | None]] = []
+    missing = set(wanted)
     try:
         consumer.subscribe(sorted({one.topic for one in starts}), on_assign=assigned)
         while time.monotonic() < until:
@@ -164,7 +178,12 @@ def first_record(
             if message is None:
                 continue
             if message.error() is None:
-                return FirstRecord(wall_ms())
+                at_ms = at_ms or wall_ms()
+                had.append((message.key(), message.value()))
+                missing.discard(had[-1])
+                if not missing:
+                    return FirstRecord(at_ms, "", tuple(had))
+                continue
             why = str(message.error().str())
             if message.error().code() in _denied():
                 break
@@ -174,7 +193,9 @@ def first_record(
         consumer.close()
     why = why or voice.last
     said = f": {why}" if why else ""
-    return FirstRecord(None, f"a consumer in group {group} had no record of cluster {alias} within {seconds:g} s{said}")
+    lacks = "no record" if at_ms is None else f"{len(set(wanted)) - len(missing)} of {len(set(wanted))} records"
+    why = f"a consumer in group {group} had {lacks} of cluster {alias} within {seconds:g} s{said}"
+    return FirstRecord(at_ms, why, tuple(had))
 
 
 def write_records(

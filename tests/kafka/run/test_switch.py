@@ -70,6 +70,7 @@ def test_a_switchover_and_the_way_back_lose_and_double_nothing(
     assert state.end.outcome is SwitchOutcome.FINISHED
     assert state.switch.approved_by == "bob"
     assert str(state.fact(Step.SMOKE, "written_by")).startswith("librdkafka "), state.fact(Step.SMOKE, "written_why")
+    assert str(state.fact(Step.SMOKE, "read_by")).startswith("librdkafka "), state.fact(Step.SMOKE, "read_why")
     (frozen,) = [row for row in state.rows(Step.FREEZE) if "group" in row]
     assert (frozen["group"], frozen["known"], frozen["why"]) == (clients.group, "source", None)
     assert sum(lag for _, _, _, lag in frozen["offsets"]) == 23, "of 30 it had read 7"

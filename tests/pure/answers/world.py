@@ -46,6 +46,7 @@ from tests.pure.scripted.wire import Wire
 BEGAN_MS = 1_800_000_000_000
 MINUTE_MS = 60_000
 FILE = "mm2.properties"
+NO_LIBRDKAFKA = "librdkafka reaches no scripted broker"
 TICK = 1e-9
 """Seconds that pass with a look at the clock: so few that rounded times do not depend on the number of looks."""
 
@@ -228,8 +229,10 @@ def world(folder: Path) -> Iterator[World]:
         mock.patch.object(ConnectionManager, "_build_transport", build),
         mock.patch.object(cluster, "Selector", partial(Skipping, clock)),
         # librdkafka has sockets of its own, which reach no scripted broker.
-        mock.patch.object(application, "first_record", side_effect=lambda *_, **__: FirstRecord(made.now_ms + 250)),
-        mock.patch.object(application, "write_records", side_effect=Refused("librdkafka reaches no scripted broker")),
+        mock.patch.object(
+            application, "first_record", side_effect=lambda *_, **__: FirstRecord(made.now_ms + 250, NO_LIBRDKAFKA)
+        ),
+        mock.patch.object(application, "write_records", side_effect=Refused(NO_LIBRDKAFKA)),
         mock.patch.object(time, "time_ns", made.time_ns),
         mock.patch.object(socket, "gethostname", return_value="desk-7"),
         mock.patch.object(secrets, "token_bytes", made.token_bytes),

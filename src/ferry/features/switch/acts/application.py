@@ -7,7 +7,7 @@ of an application. A measurement that fails changes nothing: its reason takes th
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
 from ferry.config.flow.flow import FlowConfig
@@ -53,12 +53,17 @@ def first_record_of(
     starts: Mapping[TopicPartition, int],
     *,
     patience_s: float,
+    wanted: Collection[tuple[bytes, bytes]] = (),
 ) -> FirstRecord:
-    """Let a consumer join a group on the flow's target and read from these offsets, until it has a record."""
+    """Let a consumer join a group on the flow's target and read from these offsets, until it has a record.
+
+    With `wanted`, a key and value each, it reads until it has had all of these.
+    """
     group = scratch_group(name)
     try:
         options = flow_librdkafka_options(flow, "target")
-        found = first_record(flow.flow.target, options, group, starts, seconds=min(patience_s, MOST_SECONDS))
+        seconds = min(patience_s, MOST_SECONDS)
+        found = first_record(flow.flow.target, options, group, starts, seconds=seconds, wanted=wanted)
     except FerryError as error:
         return FirstRecord(None, str(error))
     with suppress(FerryError):  # Kafka deletes a group without members and offsets later

@@ -109,8 +109,8 @@ class Context:
             return settings.only_flow()
         if text.endswith("-") and "->" not in text:
             raise BadInput(
-                f"flow {text!r} is cut off, because the shell took its > for a redirection: put '{text}>target' in "
-                "quotes"
+                f"flow {text!r} is cut off, because the shell took its > for a redirection, and made an empty file of "
+                f"what followed: delete that file, and put '{text}>target' in quotes"
             )
         return settings.flow(text)
 

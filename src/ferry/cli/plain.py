@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -68,7 +67,7 @@ class PlainCommand(TyperCommand):
         # A word with "-" at its end is a flow whose > the shell took.
         return 0 < len(words) < len(places) and "->" not in words[0] and not words[0].endswith("-")
 
-    def _with_values(self, parser: Any, args: list[str]) -> Iterator[str]:
+    def _with_values(self, parser: Any, args: Sequence[str]) -> Iterator[str]:
         options = {**parser._long_opt, **parser._short_opt}  # noqa: SLF001 - as above
         words = iter(args)
         for word in words:
@@ -81,7 +80,8 @@ class PlainCommand(TyperCommand):
             is_option = value is not None and _OPTION.fullmatch(value) is not None
             if (value is None or is_option) and word in self.bare:
                 yield self.bare[word]
-                words = words if value is None else chain([value], words)
+                yield from self._with_values(parser, [*([] if value is None else [value]), *words])
+                return
             elif is_option:
                 raise BadInput(f"{word} took {value!r} for its value: put the value after {word}")
             elif value is not None:

@@ -221,7 +221,15 @@ def test_watching_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("words", "seconds"), [(("--watch", "7"), 7), (("--watch",), 10), (("--watch", "--quiet"), 10), (("--watch=3",), 3)]
+    ("words", "seconds"),
+    [
+        (("--watch", "7"), 7),
+        (("--watch",), 10),
+        (("--watch", "--quiet"), 10),
+        (("--watch=3",), 3),
+        (("--watch", "--patience", "1"), 10),
+        (("--watch", "--quiet", "--patience", "1"), 10),
+    ],
 )
 def test_the_table_comes_again_until_the_user_interrupts(
     words: tuple[str, ...],

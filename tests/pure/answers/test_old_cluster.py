@@ -96,3 +96,9 @@ def test_a_failback_whose_old_cluster_is_the_new_one_is_refused_with_the_code(ma
     error = back.body["error"]
     assert (back.code, error["kind"], error["code"]) == (2, "bad-input", "clusters.same")
     assert (error["facts"]["source"], error["facts"]["target"], error["facts"]["cluster"]) == ("b", "a", "b")
+
+
+def test_a_report_of_a_switch_that_is_not_there_makes_no_folder(made: World, tmp_path: Path) -> None:
+    folder = tmp_path / "nope"
+    assert made.ask("reports", "switch", "a->b", "s-9", "--report", str(folder)).code == 2
+    assert not folder.exists()

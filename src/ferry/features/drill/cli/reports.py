@@ -95,8 +95,8 @@ def switch_command(
     from ferry.features.switch.acts.report import report_of_switch  # noqa: PLC0415 - brings the Kafka clients
 
     both, chosen = context.both_ways()
-    folder = None if dry_run else prepared(chosen.report, report)
     found = report_of_switch(both, chosen, switch, patience_s=context.patience_s)
+    folder = None if dry_run else prepared(chosen.report, report)  # makes it, so not for a switch that is not there
     return ended(context, found, folder, None)
 
 

@@ -270,6 +270,7 @@ NOT_TYPED: Mapping[str, tuple[str, str]] = {
 
 OTHERS_TYPED: Mapping[tuple[str, ...], str] = {
     ("airflow", "connections"): "airflow/test_setup.py",
+    ("dags", "pause"): "airflow/test_typed.py",
     ("dags", "unpause"): "airflow/test_typed.py",
     ("dags", "trigger"): "airflow/test_typed.py",
     ("kafka-consumer-groups.sh",): "kafka/mm1/test_takeover.py",
@@ -308,7 +309,6 @@ OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
     ("make", "demo"): "minutes long, and a gigabyte: demo/test_demo.py has its steps, tests/airflow all else of it",
     ("make", "drill"): "the same with a drill: `ferry drills shadow` is typed here",
     ("make", "setup"): "who runs the tests has made it",
-    ("make", "test"): "runs this",
 }
 """Those that no test runs, and why not."""
 

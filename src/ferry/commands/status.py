@@ -106,7 +106,7 @@ def _with_rate(found: FlowStatus, paced: dict[tuple[Flow, str | None], Paced]) -
 
 
 def _show(found: list[FlowStatus]) -> None:
-    columns = ("flow", "newest run", "began", "records", "lag: records", "seconds", "word", "next")
+    columns = ("flow", "newest run", "began", "records", "lag: records", "seconds", "state", "next")
     print_table(columns, [_row(one) for one in found], right=columns[3:6])
     for one in found:
         if one.why:

@@ -46,11 +46,11 @@ class Progress:
     """
 
     slices: int
-    """Slices and units."""
+    """All slices, of repartitioned topics, too."""
     done: int
-    """Those that are committed to their end."""
+    """The slices that are committed to their end."""
     offsets: int
-    """Source offsets of all slices. A unit has those of each source partition."""
+    """Source offsets of all slices. A repartitioned one has those of each source partition."""
     passed: int
     """Of a transformed or repartitioned topic only what is committed: its offsets are not those of the target."""
     records: int

@@ -22,7 +22,7 @@ class Configured:
     """The content of the file; `trouble` is why there is none."""
 
     flows: tuple[FlowConfig, ...] = ()
-    """Those into the local clusters."""
+    """The flows into the local clusters."""
     enabled: frozenset[Flow] = frozenset()
     """The names of all enabled flows, also of those that are not local."""
     path: Path | None = None

@@ -57,7 +57,7 @@ class FlowPoll:
     hindrances: list[str] = field(default_factory=list)
     """What else failed, with the remedy: a secret, a login, an ACL, a filter that matches nothing."""
     doubts: list[FerryError] = field(default_factory=list)
-    """Those that other logins may end."""
+    """Errors that other logins may end."""
 
     @classmethod
     def hindered(cls, view: LedgerView | None, errors: Mapping[str, FerryError]) -> Self:

@@ -46,9 +46,25 @@ def of(metric: Metric, *more: str, name: str = "") -> str:
     return f"{name or metric.written}{{{', '.join(chosen)}}}"
 
 
+def newest(what: str, time: Metric, by: str = BY_FLOW) -> str:
+    """Return the series of the one machine, of several that report a flow, of which a time is the latest."""
+    latest = f"{of(time)} == on ({by}) group_left () {each('max', of(time), by)}"
+    return f"{what} and on (instance, job, {by}) ({latest})"
+
+
+def last(metric: Metric, *more: str) -> str:
+    """Return a gauge of the last run, or of the file as that run read it."""
+    return newest(of(metric, *more), m.LAST_RUN_TIME)
+
+
+def lag(metric: Metric) -> str:
+    """Return a gauge of the lag, as it was measured last."""
+    return newest(of(metric), m.LAG_TIME)
+
+
 def added(metric: Metric, *more: str) -> str:
     """Return what the last run added to a counter."""
-    return of(metric, *more, name=metric.last_run)
+    return newest(of(metric, *more, name=metric.last_run), m.LAST_RUN_TIME)
 
 
 def rate(metric: Metric) -> str:
@@ -63,7 +79,7 @@ def each(how: str, what: str, by: str = BY_FLOW) -> str:
 
 def state(word: str) -> str:
     """Return 1 where the last run ended in this state."""
-    return each("max", of(m.LAST_RUN_STATE, f'state="{word}"'))
+    return each("max", last(m.LAST_RUN_STATE, f'state="{word}"'))
 
 
 def since(metric: Metric) -> str:
@@ -71,15 +87,16 @@ def since(metric: Metric) -> str:
     return f"time() - {each('max', of(metric))}"
 
 
-DURATION = each("max", of(m.LAST_RUN_SECONDS))
+DURATION = each("max", last(m.LAST_RUN_SECONDS))
 HELD_BACK = each("sum", added(m.THROTTLE_MS), f"{BY_FLOW}, by")
-EXPOSURE = f"{each('max', of(m.LAG_SECONDS))} + on ({BY_FLOW}) ({since(m.LAG_TIME)})"
+COMPARED = newest(of(m.VERIFIED_EQUAL), m.VERIFIED_TIME, f"{BY_FLOW}, by")
+EXPOSURE = f"{each('max', lag(m.LAG_SECONDS))} + on ({BY_FLOW}) ({since(m.LAG_TIME)})"
 
 
 def spread(of_what: m.Spread, by: str, legend: str) -> tuple[tuple[str, str], ...]:
     """Return the queries of least, mean and most."""
     return tuple(
-        (each(how, of(metric), by), f"{legend} {word}")
+        (each(how, last(metric), by), f"{legend} {word}")
         for word, how, metric in (
             ("least", "min", of_what.min),
             ("mean", "avg", of_what.avg),
@@ -121,18 +138,18 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 title="Exposure and its limit",
                 text="The limit is ferry.rpo.seconds.",
-                queries=((EXPOSURE, FLOW), (each("max", of(m.LAG_LIMIT)), f"{FLOW} limit")),
+                queries=((EXPOSURE, FLOW), (each("max", last(m.LAG_LIMIT)), f"{FLOW} limit")),
                 unit="s",
             ),
             Panel(
                 title="Lag in records",
                 text="Offsets that were not copied when the last run ended.",
-                queries=((each("sum", of(m.LAG_RECORDS), BY_TOPIC), TOPIC),),
+                queries=((each("sum", lag(m.LAG_RECORDS), BY_TOPIC), TOPIC),),
             ),
             Panel(
                 title="Age of the oldest record that is not copied",
                 text="When the last run ended.",
-                queries=((each("max", of(m.LAG_SECONDS), BY_TOPIC), TOPIC),),
+                queries=((each("max", lag(m.LAG_SECONDS), BY_TOPIC), TOPIC),),
                 unit="s",
             ),
         ),
@@ -151,8 +168,8 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 title="Speed of the last run",
                 text="Records per second while it ran: read, and copied.",
                 queries=(
-                    (each("max", of(m.SOURCE_RECORD_POLL_RATE)), f"{FLOW} read"),
-                    (each("max", of(m.SOURCE_RECORD_WRITE_RATE)), f"{FLOW} copied"),
+                    (each("max", last(m.SOURCE_RECORD_POLL_RATE)), f"{FLOW} read"),
+                    (each("max", last(m.SOURCE_RECORD_WRITE_RATE)), f"{FLOW} copied"),
                 ),
                 unit="cps",
             ),
@@ -208,7 +225,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 title="Last comparison",
                 text="1: all that was to be compared is equal.",
-                queries=((each("min", of(m.VERIFIED_EQUAL), f"{BY_FLOW}, by"), f"{FLOW} by {{{{by}}}}"),),
+                queries=((each("min", COMPARED, f"{BY_FLOW}, by"), f"{FLOW} by {{{{by}}}}"),),
                 kind="stat",
                 words=((0, "differs", "red"), (1, "equal", "green")),
             ),

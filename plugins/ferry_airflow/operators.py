@@ -251,7 +251,7 @@ class FerryReportOperator(FerryOperator):
                 held = steps.groups_held(found, translates=flow.syncs_groups)
                 lines = [*([held] if held else []), *tables.report_lines(report)]
                 complaint = steps.complaint(found, translates=flow.syncs_groups)
-                published = publish_run(flow, report, lag=metrics.are_sent())
+                published = publish_run(flow, report, lag=metrics.are_sent(), in_airflow=True)
                 if published.lags is not None:
                     metrics.publish_lag(flow, published.lags, published.at_ms)
         for line in lines:

@@ -261,13 +261,17 @@ run_json = RUN.dump
 LAG = Form(
     PartitionLag,
     F("topic", "source.topic", says="name at the source"),
-    F("partition", "source.partition"),
+    F(
+        "partition",
+        "source.partition",
+        says="0 also for a topic that the login may not see: which partitions it has is not known",
+    ),
     *TARGET,
     F("position", least=None, says="source offset that the next run begins at"),
     F(
         "source_end",
         least=None,
-        says="the high watermark; null: the partition has no leader, or the topic is gone",
+        says="the high watermark; null: the partition has no leader, the topic is gone, or the login may not see it",
     ),
     F("lag_records", "records", least=None, says="offsets not yet copied, an upper bound of the records"),
     F("lag_bytes", "bytes", least=None, says="an estimate; nothing of the data is read"),

@@ -22,6 +22,7 @@ from ferry.ledger.progress import committed, progress_of, unfinished
 from ferry.messages.refusals import words_of
 from ferry.model import TopicPartition, with_text
 from ferry.plan.gather import Positions, gather_facts
+from ferry.plan.rules.absence import hidden_refusals
 from ferry.plan.rules.empty_filter import FilterFindings, empty_filter
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lag import LagLook, PartitionLag, lag_of, with_ages
@@ -46,8 +47,8 @@ def measure_lag(
     """Return the lag of every source partition of the flow (narrowed to the topics `only`); writes nothing.
 
     A flow that never ran has a lag of everything from its configured start. Names in the flow's `topics` that match
-    nothing are logged as a warning. Raises Unreachable; Refused; EmptyFilter for a flow that takes no topic; and
-    BadInput for a topic of `only` that the source does not have.
+    nothing, or that the login may not see, are logged as a warning. Raises Unreachable; Refused; EmptyFilter for a flow
+    that takes no topic; and BadInput for a topic of `only` that the source does not have.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(partial(lag_over, flow, connections, only))
@@ -132,11 +133,13 @@ async def lag_over(
 ) -> list[PartitionLag]:
     """Return the lag of every source partition (narrowed to the topics `only`) over open connections; writes nothing.
 
-    Names in the flow's `topics` that match nothing are logged as a warning. Raises Unreachable; Refused; EmptyFilter
-    for a flow that takes no topic; and BadInput for a topic of `only` that the source does not have.
+    Names in the flow's `topics` that match nothing, or that the login may not see, are logged as a warning. Raises
+    Unreachable; Refused; EmptyFilter for a flow that takes no topic; and BadInput for a topic of `only` that the source
+    does not have.
     """
     facts, lags, vain = await _lag_now(flow, connections, only)
-    for note in vain.notes:
+    hidden = (refusal.message for refusal in hidden_refusals(facts.source, flow.flow, only))
+    for note in (*vain.notes, *hidden):
         log.warning("note: %s", note)
     return await with_oldest(connections.source, facts, lags)
 

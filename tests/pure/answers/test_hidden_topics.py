@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ferry.features.observe.acts.textfile import parse
+from ferry.features.observe.rules import samples as m
 from ferry.kafka.connect import codes
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import Answer, World
@@ -16,6 +18,11 @@ HIDDEN = "not-authorized"
 def refusals(answer: Answer) -> list[tuple[str, str, str]]:
     """What was refused: topic, kind and code."""
     return [(one["topic"], one["kind"], one["code"]) for one in answer.body["refusals"]]
+
+
+def lags(answer: Answer) -> list[tuple[str, int | None]]:
+    """What of each partition is not copied yet: topic and records."""
+    return [(one["topic"], one["lag_records"]) for one in answer.body["partitions"]]
 
 
 def end_of(made: World, topic: str) -> int:
@@ -32,6 +39,31 @@ def test_a_topic_that_the_flow_no_longer_takes_may_be_hidden(made: World) -> Non
     assert made.ask("plan", "a->b").code == 0
     assert refusals(made.ask("run", "a->b", "--id", "r2")) == []
     assert end_of(made, "a.orders") == made.a.log("orders", 0).end
+
+
+@pytest.mark.parametrize("topics", [("payments",), ("orders", "payments")])
+def test_the_lag_of_a_hidden_topic_is_not_known(made: World, topics: tuple[str, ...]) -> None:
+    lines = (f"topics = {', '.join(topics)}", "emit.heartbeats.enabled = false", "ferry.schedule = @hourly")
+    begun(made, *lines, f"ferry.metrics.folder = {made.folder}", topics={"orders": 1})
+    made.a.hidden = {"payments"}
+    assert refusals(made.ask("run", "a->b", "--id", "r1")) == [("payments", HIDDEN, "source.hidden")]
+    answer = made.ask("lag", "a->b", "--rpo-seconds", "1", "--rpo-records", "0")
+    assert (answer.code, lags(answer)) == (1, [("orders", 0), ("payments", None)][-len(topics) :])
+    assert answer.body["total"]["unknown"] == 1
+    values = parse((made.folder / "ferry__a__b.prom").read_text())
+    unknown = {dict(at)["topic"]: value for (name, at), value in values.items() if name == m.LAG_UNKNOWN.name}
+    assert unknown == {"a.orders": 0, "a.payments": 1} if len(topics) > 1 else {"a.payments": 1}
+    assert (m.LAG_MOST_RECORDS.name in {name for name, _ in values}) is (len(topics) > 1)
+
+
+@pytest.mark.parametrize("guard", ["fail", "skip"])
+def test_the_lag_of_a_copied_topic_that_is_hidden_is_not_known(made: World, guard: str) -> None:
+    """It is not gone, so what the file says of topics that are gone does not make it up to date."""
+    begun(made, f"ferry.guard.topic.gone = {guard}", topics={"orders": 1})
+    assert made.ask("run", "a->b", "--id", "r1").code == 0
+    made.a.hidden = {"orders"}
+    answer = made.ask("lag", "a->b", "--rpo-records", "0")
+    assert (answer.code, lags(answer)) == (1, [("orders", None)])
 
 
 @pytest.mark.parametrize("guard", ["fail", "restart"])

@@ -76,6 +76,18 @@ def test_a_gone_topic_is_behind_whatever_the_limit() -> None:
     assert all(is_behind(lag, max_records=10**9, max_seconds=None) for lag in lags)
 
 
+def test_the_lag_of_a_topic_that_the_login_may_not_see_is_not_known() -> None:
+    hidden = facts_with(GONE, source={"hidden": frozenset({"orders", "payments"})})
+    lags = lag_of(hidden, DefaultReplicationPolicy(), "a")
+    assert [(str(lag.source), lag.target.topic, lag.records, lag.seconds) for lag in lags if lag.records is None] == [
+        ("orders-0", "a.orders", None, None),
+        ("orders-1", "a.orders", None, None),
+        ("payments-0", "a.payments", None, None),
+    ]
+    never = facts_with(GONE, source={"topics": {}, "absent": frozenset(), "hidden": frozenset({"orders"})})
+    assert [lag.records for lag in lag_of(never, DefaultReplicationPolicy(), "a")] == [None]
+
+
 def test_lag_of_a_topic_that_the_source_never_had_is_bad_input(golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         lag_of(GONE, DefaultReplicationPolicy(), "a", {"ordres", "users"})

@@ -133,6 +133,48 @@ def test_a_run_that_is_not_green_keeps_the_time_of_the_last_success_and_when_the
     assert value(after_run({}, report(1, 0, refused=1, started_ms=0), FLOW), m.SUCCESS_DUE_TIME) == 900
 
 
+@pytest.mark.parametrize(
+    ("line", "due"),
+    [
+        ("ferry.schedule = */5 * * * *", 900),
+        ("ferry.schedule = @daily", 3 * 86_400),
+        ("ferry.schedule = none", None),
+        ("ferry.schedule = */5 * * * *\nferry.alert.late.intervals = 0", None),
+    ],
+)
+def test_the_first_success_is_due_by_the_schedule_that_the_file_has_now(line: str, due: int | None) -> None:
+    began = after_run({}, report(1, 0, refused=1, started_ms=0), FLOW)
+    now = after_run(parse(exposition(began)), report(2, 0, refused=1, started_ms=400_000), flow(line))
+    assert value(now, m.SUCCESS_DUE_TIME) == due, "counted from the first run"
+    again = after_run(parse(exposition(now)), report(3, 0, refused=1, started_ms=500_000), FLOW)
+    assert value(again, m.SUCCESS_DUE_TIME) == 900
+
+
+def test_the_schedule_that_a_file_without_a_line_has_is_airflows_alone() -> None:
+    """What else starts `ferry run` is not known."""
+    silent = flow("ferry.rpo.seconds = 600")
+    before = after_run({}, report(1, 1, started_ms=0), silent, in_airflow=True)
+    assert value(before, m.SUCCESS_DUE_TIME) == 900
+    by_hand = after_run(before, report(2, 1, started_ms=60_000), silent)
+    assert value(by_hand, m.SUCCESS_DUE_TIME) is None
+    assert value(after_run(by_hand, report(3, 1, started_ms=0), silent, in_airflow=True), m.SUCCESS_DUE_TIME) == 900
+
+
+def test_runs_that_no_longer_verify_themselves_take_back_what_an_earlier_one_found() -> None:
+    verifying = flow("ferry.verify = receipt", "ferry.verify.every.runs = 9")
+    wrong = RunVerified(
+        mode=VerifyMode.RECEIPT, generation=1, equal=False, partitions=1, records=1, bytes=1, seconds=0.0
+    )
+    values = after_run({}, replace(report(1, 1), verified=wrong), verifying)
+    not_due = after_run(values, report(2, 1, started_ms=2_000_000), verifying)
+    assert value(not_due, m.VERIFIED_EQUAL, by="run") == 0, "the next one has not compared anything"
+    other = Verified(
+        flow=Flow(source="a", target="b"), lane="live", partitions=1, records=1, bytes=1, seconds=0.1, differences=()
+    )
+    off = after_run(with_verification(not_due, other, 9_000), report(3, 1, started_ms=3_000_000), FLOW)
+    assert {dict(at)["by"] for (name, at) in off if name.startswith("ferry_verification_")} == {"verify"}
+
+
 def test_the_lag_of_a_topic_is_the_sum_and_the_oldest_and_topics_that_are_gone_are_not_told() -> None:
     def lag(topic: str, number: int, records: int | None, seconds: float | None) -> PartitionLag:
         return PartitionLag(

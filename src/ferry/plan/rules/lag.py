@@ -15,7 +15,7 @@ from ferry.policy import ReplicationPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """One source partition and the lane's lag in it; None is "not known" (gone, no leader, no timestamp).
+    """One source partition and the lane's lag in it; None is "not known" (gone, hidden, no leader, no timestamp).
 
     - `position`: the source offset at which the next run begins.
     - `source_end`: the high watermark.
@@ -108,8 +108,8 @@ def lag_of(
 ) -> list[PartitionLag]:
     """Return the lag of every partition of the source's topics (narrowed to `only`) in order, without the ages.
 
-    The lag of partitions that were copied and are gone is not known. Raises BadInput for a topic of `only` that the
-    source does not have.
+    The lag of partitions that were copied and are gone is not known. Nor is that of a topic that the login may not see:
+    it has one row, of partition 0. Raises BadInput for a topic of `only` that the source does not have.
     """
     unknown = sorted(set(only or ()) - facts.source.topics.keys() - facts.source.absent)
     if unknown:
@@ -136,6 +136,9 @@ def lag_of(
             if place.topic in facts.source.absent
         ),
     ]
+    for name in facts.source.hidden - {row.source.topic for row in rows}:
+        copy = policy.format_remote_topic(alias, name)
+        rows.append(_not_known(TopicPartition(name, 0), TopicPartition(copy, 0), None))
     return sorted((row for row in rows if only is None or row.source.topic in only), key=lambda row: row.source)
 
 

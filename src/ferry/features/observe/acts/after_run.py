@@ -12,6 +12,7 @@ from ferry.errors import FerryError
 from ferry.features.observe.acts.textfile import update
 from ferry.features.observe.rules.alerts import Alert, alerts_of, wants_lag
 from ferry.features.observe.rules.of_run import after_run, with_lag, with_skip, with_verification
+from ferry.features.observe.rules.samples import Values
 from ferry.ledger.report import Report
 from ferry.model import Gap, Verified
 from ferry.plan.lag import measure_lag
@@ -33,12 +34,14 @@ class Published:
     at_ms: int = 0
 
 
-def publish_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S, lag: bool = False) -> Published:
+def publish_run(
+    flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S, lag: bool = False, in_airflow: bool = False
+) -> Published:
     """Write the flow's metrics after a run, with its lag, and return its alerts.
 
     The lag is measured if the file has a use for it, or the caller asks for it (`lag`). If it cannot be measured, that
     is a warning, and an alert if the file sets a limit. The metrics keep the old lag with its time, so that its age
-    shows. A run in another lane changes nothing.
+    shows. A run in another lane changes nothing. `in_airflow`: whether Airflow's schedule counts (`after_run`).
     """
     if report.plan.lane != flow.lane:
         return Published()
@@ -50,14 +53,12 @@ def publish_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENC
             failure = str(error)
             log.warning("the lag is not known: %s", failure)
     at_ms = wall_ms()
-    update(
-        flow,
-        lambda before: (
-            after_run(before, report, flow)
-            if lags is None
-            else with_lag(after_run(before, report, flow), flow, lags, at_ms)
-        ),
-    )
+
+    def changed(before: Values) -> Values:
+        after = after_run(before, report, flow, in_airflow=in_airflow)
+        return after if lags is None else with_lag(after, flow, lags, at_ms)
+
+    update(flow, changed)
     return Published(alerts=alerts_of(flow, report, lags, failure), lags=lags, at_ms=at_ms)
 
 

@@ -11,7 +11,7 @@ from ferry.features.observe.rules.due import due_ms
 from ferry.features.observe.rules.samples import Labels, Metric, Spread, Values, labelled
 from ferry.features.observe.settings import AlertSettings
 from ferry.ledger.report import GUARDS, Report, RunState, guard_counts, read_of
-from ferry.model import AgeStats, Flow, Gap, Receipt, TopicPartition, Verified, all_ages
+from ferry.model import AgeStats, Flow, Gap, Receipt, TopicPartition, Verified, VerifyMode, all_ages
 from ferry.plan.rules.lag import PartitionLag
 
 _MS = 1000
@@ -130,12 +130,15 @@ def ended_ms(report: Report) -> int:
     return report.started_ms + int(report.seconds * _MS)
 
 
-def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[str, Labels], float]:
+def after_run(
+    before: Values, report: Report, flow: FlowConfig, *, in_airflow: bool = False
+) -> dict[tuple[str, Labels], float]:
     """Return all metrics of a flow after a run, from those before it. The same run is never counted twice.
 
     A run that was counted before may have copied more since (`--resume`, a task that was cleared). A run that is older
     than the last one that was counted changes nothing. A ledger that was rebuilt, or begun again, has lower generations
-    than before: there a run is later if it started later.
+    than before: there a run is later if it started later. `in_airflow`: whether Airflow reports it. A schedule that no
+    line of the file sets is Airflow's alone, so without it no success is due.
     """
     common, per_partition = labels_of(flow.flow, flow.lane), flow.of(AlertSettings).metrics_per_partition
     before = _of_shape(before, per_partition=per_partition)
@@ -167,7 +170,10 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
         count = len(found.differences) + found.more
         at_ms = found.at_ms or ended_ms(report)
         after |= _verified(common, "run", equal=found.equal, differences=count, at_ms=at_ms)
-    _set(after, m.SUCCESS_DUE_TIME, common, _due_s(after, report, flow, common))
+    elif flow.verification.mode is VerifyMode.OFF:
+        after = {key: value for key, value in after.items() if ("by", "run") not in key[1]}
+    after.setdefault((m.FIRST_RUN_TIME.name, common), report.started_ms / _MS)
+    _set(after, m.SUCCESS_DUE_TIME, common, _due_s(after, flow, common, in_airflow=in_airflow))
     _set(after, m.LAG_LIMIT, common, flow.rpo.seconds)
     _set(after, m.LAG_LIMIT_RECORDS, common, flow.rpo.records)
     return after
@@ -192,14 +198,14 @@ def _of_shape(values: Values, *, per_partition: bool) -> Values:
     }
 
 
-def _due_s(after: Values, report: Report, flow: FlowConfig, common: Labels) -> float | None:
-    """Return when a success is overdue (s): counted from the last success, else from the first run in the metrics."""
-    since_s = after.get((m.LAST_SUCCESS_TIME.name, common))
-    if since_s is None:
-        kept = after.get((m.SUCCESS_DUE_TIME.name, common))
-        if kept is not None:
-            return kept
-        since_s = report.started_ms / _MS
+def _due_s(after: Values, flow: FlowConfig, common: Labels, *, in_airflow: bool) -> float | None:
+    """Return when a success is overdue (s): counted from the last success, else from the first run in the metrics.
+
+    None: the file, as it is now, expects no success at any time.
+    """
+    if not (in_airflow or flow.airflow.has_schedule_line):
+        return None
+    since_s = after.get((m.LAST_SUCCESS_TIME.name, common), after[m.FIRST_RUN_TIME.name, common])
     due = due_ms(flow.airflow.schedule, int(since_s * _MS), flow.of(AlertSettings).late_intervals)
     return None if due is None else due / _MS
 

@@ -108,9 +108,13 @@ COUNTERS = (
     UNFINISHED_COUNT,
 )
 
+FIRST_RUN_TIME = _gauge("first_run_timestamp_seconds", "When the first run began that was reported in this file")
 LAST_RUN_TIME = _gauge("last_run_timestamp_seconds", "When the last run ended, in seconds since 1970")
 LAST_SUCCESS_TIME = _gauge("last_success_timestamp_seconds", "When the last run that succeeded ended")
-SUCCESS_DUE_TIME = _gauge("success_due_timestamp_seconds", "When the next success is overdue, by schedule and patience")
+SUCCESS_DUE_TIME = _gauge(
+    "success_due_timestamp_seconds",
+    "When the next success is overdue, by schedule and patience; without a schedule it is not there",
+)
 LAST_RUN_STATE = _gauge("last_run_state", "1 for the state of the last run: success, partial or failed", "state")
 LAST_RUN_SECONDS = _gauge("last_run_seconds", "How long the last run took, to its last receipt")
 GENERATION = _gauge("last_run_generation", "The last run's place in the ledger")
@@ -192,6 +196,7 @@ OF_LAST_RUN = (
 
 GAUGES = (
     *OF_LAST_RUN,
+    FIRST_RUN_TIME,
     LAST_RUN_TIME,
     LAST_SUCCESS_TIME,
     SUCCESS_DUE_TIME,

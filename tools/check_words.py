@@ -51,6 +51,8 @@ CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"``[^`]+``|`[^`\n]+`|\{[\w.:]+\}")
 """Code spans, and names of facts in messages."""
 TAG = re.compile(r"<!--.*?-->|<[^<>\n]+>|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+ATTRIBUTE = re.compile(r'\b(?:title|aria-label|placeholder|alt)="([^"]+)"')
+"""What people read of a tag."""
 RULE = re.compile(r"^( *)(?:summary|description): (.*(?:\n\1 +.*)*)", re.MULTILINE)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 ENDED = re.compile(r"(?<=[.!?:;])\s+(?=[\"'(A-Z`*\[<]|$)|\n{2,}")
@@ -155,7 +157,9 @@ def of_lines(text: str) -> Iterator[Text]:
 
 
 def of_page(text: str) -> Iterator[Text]:
-    """Return the words between the tags of a template."""
+    """Return the words of a template: those between the tags, and those of attributes that people read."""
+    for found in ATTRIBUTE.finditer(text):
+        yield Text(text.count("\n", 0, found.start()) + 1, "string", TAG.sub(blank, found[1]))
     for number, line in enumerate(TAG.sub(blank, text).splitlines(), 1):
         yield Text(number, "page", line)
 
@@ -210,7 +214,7 @@ def complaints(file: Path) -> Iterator[str]:
             for word in beginnings:
                 if begins := word.pattern.match(text.words):
                     yield f"{name}:{text.line}: {begins.group()!r} begins a docstring: {word.instead}"
-        if text.kind in ("prose", "string", "docstring"):
+        if text.kind in ("prose", "string", "docstring", "comment"):
             for count, beginning in long_sentences(text):
                 yield f"{name}:{text.line}: a sentence of {count} words, {MOST_WORDS} at most: {beginning} …"
 

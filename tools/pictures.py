@@ -43,6 +43,10 @@ OTHER = Flow(source="primary", target="analytics")
 HERE = f"/ferry/flow/{FLOW.source}/{FLOW.target}"
 SIZE = ViewportSize(width=1440, height=1150)
 PHONE = ViewportSize(width=390, height=844)
+NAVIGATION = 300
+"""So many pixels at the left of a screen are Airflow's own."""
+LEAST_COLOURS = 20
+"""A page with words has more: letters have smooth edges."""
 COLOURS = 256
 """The colours of a picture's palette: a page has few, and the file is a third as large."""
 RUNS = 10
@@ -75,7 +79,14 @@ PAGES = {
     "words": "/ferry/words",
 }
 """Pages that get one picture each on a screen, in the light theme, and on a phone, in the dark one."""
-FORMS = {"run": f"{HERE}/", "verify": f"{HERE}/", "drill": f"{HERE}/reports", "switchover": f"{HERE}/reports"}
+FORMS = {
+    "run": f"{HERE}/",
+    "verify": f"{HERE}/",
+    "pause": f"{HERE}/",
+    "backfill": f"{HERE}/backfills",
+    "drill": f"{HERE}/reports",
+    "switchover": f"{HERE}/reports",
+}
 """Dialogs, by the request that they ask for, and where their buttons are."""
 GROUPS = {"billing": "orders", "fraud-check": "payments", "recommendations": "clicks"}
 CONFIG = """\
@@ -232,7 +243,9 @@ class Scene:
         self.taken(page, "flow", f"{HERE}/")
         self.taken(page, "flows", "/ferry/", height=720)
         self.taken(page, "run", f"{HERE}/run/{gap}")
-        self.taken(page, "receipt", self.receipt(page), height=900)
+        receipt = self.receipt(page)
+        self.taken(page, "receipt", receipt, height=900)
+        self.taken(page, "receipt-phone", receipt, ("dark",), **PHONE)
         for name, path in (("flows", "/ferry/"), ("flow", f"{HERE}/"), ("run", f"{HERE}/run/{gap}")):
             self.taken(page, f"{name}-phone", path, **PHONE)
         self.rest.wait_run(verify_dag_id(FLOW), verification, seconds=PATIENCE_S)
@@ -324,6 +337,7 @@ class Scene:
         frame.locator("#live").wait_for(state="attached")
         frame.goto(f"{self.home.url}{path}")
         frame.locator("#main").wait_for(state="attached")
+        frame.wait_for_function("() => document.querySelector('#main').innerText.trim()")
         frame.wait_for_function("() => !document.querySelector('[data-waiting]')")
         for figure in frame.locator("figure[data-chart]").all():
             figure.locator(".xtick text, .plot .empty").first.wait_for()
@@ -353,11 +367,14 @@ class Scene:
             self.taken(page, f"{name}-phone", path, ("dark",), **PHONE)
 
     def form(self, page: Page, ask: str, path: str) -> None:
-        """Take the picture of a dialog."""
-        frame = self.on_screen(page, path)
-        frame.locator(f"[data-ask={ask}]").first.click()
-        frame.locator("#ask[open]").wait_for()
-        kept(page, f"form-{ask}-light")
+        """Take the pictures of a dialog: on a screen, and on a phone."""
+        for size, name in ((SIZE | {"height": 900}, f"form-{ask}-light"), (PHONE, f"form-{ask}-phone-light")):
+            page.set_viewport_size(size)
+            page.evaluate("localStorage.setItem('theme', 'light')")
+            frame = self.opened(page, path)
+            frame.locator(f"[data-ask={ask}]").first.click()
+            frame.locator("#ask[open]").wait_for()
+            kept(page, name)
 
     def record(self, page: Page) -> None:
         """Take the picture of a record and its copy."""
@@ -389,7 +406,11 @@ def kept(page: Page, name: str) -> None:
     file = PICTURES / f"{name}.png"
     page.screenshot(path=file)
     with Image.open(file) as image:
-        small = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        whole = image.convert("RGB")
+    left = NAVIGATION if whole.width > PHONE["width"] else 0
+    if whole.crop((left, 0, *whole.size)).getcolors(LEAST_COLOURS) is not None:
+        raise RuntimeError(f"{file.name} is empty: the page was not drawn")
+    small = whole.quantize(COLOURS, dither=Image.Dither.NONE)
     small.save(file, optimize=True)
     print(f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes", flush=True)
 

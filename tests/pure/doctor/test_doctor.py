@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,6 +177,43 @@ def test_folders_that_may_not_be_written_fail(made: World, tmp_path: Path) -> No
     )
     found = grades(made.ask("doctor"), "machine")
     assert (found["ferry.report.dir"], found["ferry.metrics.folder"]) == ("pass", "fail")
+
+
+@pytest.mark.parametrize("errno", [errno.EACCES, errno.ENAMETOOLONG])
+def test_a_folder_that_cannot_be_looked_at_fails_alone(
+    errno: int, made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    begun(made, f"ferry.metrics.folder = {closed}/metrics", f"ferry.report.dir = {tmp_path}/new", topics={"u": 1})
+    real = os.stat
+
+    def stat(path: Any, *given: Any, **more: Any) -> os.stat_result:
+        if str(path).startswith(f"{closed}/"):
+            raise OSError(errno, os.strerror(errno), str(path))
+        return real(path, *given, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
+    asked = made.ask("doctor")
+    found = grades(asked, "machine")
+    assert (asked.code, found["ferry.report.dir"], found["ferry.metrics.folder"]) == (1, "pass", "fail")
+    assert "source" in grades(asked, "a->b")
+    assert made.ask("support-bundle", "--output", "x.tar.gz").code == 0
+    assert "doctor.json" in bundled(tmp_path / "x.tar.gz")
+
+
+def test_what_this_machine_refuses_is_named_in_the_archive(
+    made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", "/closed/metrics")
+
+    monkeypatch.setattr("ferry.features.doctor.cli.doctor.look_at_machine", refused)
+    begun(made, topics={"users": 1})
+    assert made.ask("run", "a->b").code == 0
+    asked = made.ask("support-bundle", "--output", "x.tar.gz")
+    assert (asked.code, [one["file"] for one in asked.body["missing"]]) == (0, ["doctor.json"])
+    assert "/closed/metrics" in asked.body["missing"][0]["why"]
+    assert "config.json" in bundled(tmp_path / "x.tar.gz")
 
 
 def test_other_packages_say_what_they_know(made: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
@@ -82,13 +84,29 @@ def _folders(flows: Iterable[FlowConfig]) -> Iterator[Finding]:
             folders.setdefault(metrics, "ferry.metrics.folder")
     for folder, key in folders.items():
         path = local_path(folder) or Path(folder)
-        there = next((place for place in (path, *path.absolute().parents) if place.exists()), Path("/"))
-        if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        try:
+            there, is_folder = _nearest(path)
+        except OSError as error:  # also if a folder above it is closed to this user
+            why = f"{error.strerror or type(error).__name__}; correct the key, or the permissions"
+            yield failed(MACHINE, key, f"folder {folder}: {why}")
+            continue
+        if is_folder and os.access(there, os.W_OK | os.X_OK):
             how = "can be written" if there == path else "can be created"
             yield Finding(about=MACHINE, check=key, grade=Grade.PASS, message=f"folder {folder} {how}")
         else:
-            why = "is not a folder" if not there.is_dir() else "may not be written by this user"
+            why = "may not be written by this user" if is_folder else "is not a folder"
             yield failed(MACHINE, key, f"folder {folder}: {there} {why}; correct the key, or the permissions")
+
+
+def _nearest(path: Path) -> tuple[Path, bool]:
+    """Return the path, or the nearest one above it that exists, and whether that is a folder.
+
+    Raises OSError if that cannot be found out.
+    """
+    for place in (path, *path.absolute().parents):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return place, stat.S_ISDIR(place.stat().st_mode)
+    return Path("/"), True
 
 
 def _others(flows: Sequence[FlowConfig]) -> Iterator[Finding]:

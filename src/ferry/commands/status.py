@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ferry.cli.command import Context, command
 from ferry.cli.measures import lasting
-from ferry.cli.output import echo, print_table
+from ferry.cli.output import Figure, echo, print_table
 from ferry.clock import wall_ms
 from ferry.commands.flow_status import BEHIND, LATE, NEVER_RAN, NOT_KNOWN, FlowStatus
 from ferry.commands.forms import status_json
@@ -104,7 +104,7 @@ def _with_rate(found: FlowStatus, paced: dict[tuple[Flow, str | None], Paced]) -
 
 def _show(found: list[FlowStatus]) -> None:
     columns = ("flow", "newest run", "began", "records", "lag: records", "seconds", "state", "next")
-    print_table(columns, [_row(one) for one in found], right=columns[3:6])
+    print_table(columns, [_row(one) for one in found], right=columns[3:6], only_csv="partitions not known")
     for one in found:
         if one.why:
             echo(f"{one.flow}: {NOT_KNOWN}: {one.why}")
@@ -133,13 +133,15 @@ def _show(found: list[FlowStatus]) -> None:
 def _row(one: FlowStatus) -> tuple[object, ...]:
     state = NOT_KNOWN if one.why else NEVER_RAN if one.state is None else one.state.value
     lag = one.lag
+    unknown = f", {count_of(lag.unknown, 'partition')} not known" if lag is not None and lag.unknown else ""
     return (
         one.flow,
         state,
         None if one.started_ms is None else to_the_second(one.started_ms),
         one.records,
-        None if lag is None else f"{lag.records}{f', {lag.unknown} partitions not known' if lag.unknown else ''}",
-        None if lag is None or lag.seconds is None else f"{lag.seconds:.1f}",
+        None if lag is None else Figure(lag.records, f"{lag.records}{unknown}"),
+        None if lag is None or lag.seconds is None else round(lag.seconds, 1),
         ", ".join(one.words),
         None if one.next_ms is None else to_the_second(one.next_ms),
+        None if lag is None else lag.unknown,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -83,7 +84,16 @@ def refuse_taken(path: Path, *, name: str = "") -> None:
     if os.path.lexists(path):
         raise _not_new(path, name, os.strerror(errno.EEXIST))
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise _not_new(path, name, os.strerror(errno.EACCES if path.parent.is_dir() else errno.ENOENT))
+        raise _not_new(path, name, _why_closed(path.parent))
+
+
+def _why_closed(folder: Path) -> str | None:
+    """Return why no file may be made in a folder, in the words of the system."""
+    try:
+        is_folder = stat.S_ISDIR(folder.stat().st_mode)
+    except OSError as error:
+        return error.strerror
+    return os.strerror(errno.EACCES if is_folder else errno.ENOTDIR)
 
 
 def _not_new(path: Path, name: str, why: str | None) -> BadInput:
@@ -92,8 +102,14 @@ def _not_new(path: Path, name: str, why: str | None) -> BadInput:
 
 
 def no_folder(path: Path) -> str | None:
-    """Return what is wrong, and what to do, if the folder of a file does not exist; None if it does."""
-    if os.path.lexists(path.parent):
+    """Return what is wrong, and what to do, if the folder of a file does not exist; None if it does, or may."""
+    try:
+        path.parent.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError:  # a folder above it is closed to this user
+        return None
+    else:
         return None
     return f"folder {path.parent} does not exist; create it, or name another"
 

@@ -80,6 +80,15 @@ def visible(text: str, *, keep: str = "") -> str:
     )
 
 
+def has_utf8(text: str) -> bool:
+    """Return whether UTF-8 can write a text. Half a surrogate pair, Python's sign for a foreign byte, it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def to_the_second(at_ms: int) -> str:
     """Return a time (ms since the epoch) of the ledger or of a report, in UTC: `2026-11-22T12:00:00Z`."""
     return _in_utc(at_ms, "T", "seconds", "Z")

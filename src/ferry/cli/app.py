@@ -31,6 +31,7 @@ from ferry.cli.output import NO_DATA, Unwritten, echo, print_error, take_outlets
 from ferry.cli.plain import spelled, usage_of
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import KINDS, BadInput, FerryError, kind_of
+from ferry.words import has_utf8
 
 _MORE = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
 """Typer's sentence about words that no parameter takes."""
@@ -159,6 +160,20 @@ def _clusters_first(arguments: list[str], commands: set[str]) -> list[str]:
     return [f"--clusters={' '.join(found)}", *others] if found else others
 
 
+def _refuse_no_utf8(arguments: list[str]) -> None:
+    """Raise BadInput for the first word that UTF-8 cannot write: no ledger and no report would take it."""
+    for before, word in pairwise(["", *arguments]):
+        if has_utf8(word):
+            continue
+        option, equals, value = word.partition("=")
+        if not (word.startswith("-") and equals):
+            option, value = before if before.startswith("-") else "the word", word
+        raise BadInput(
+            f"{option} {value!r} has bytes that are not UTF-8: write it in a terminal with a UTF-8 locale, or with "
+            "other letters"
+        )
+
+
 def _taken(given: list[str], ordered: list[str]) -> str:
     """Return what to add to an error if `--clusters` may have taken a file or a command for an alias."""
     words = [alias for word in ordered[:1] if word.startswith("--clusters=") for alias in word[11:].split()]
@@ -186,6 +201,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
     as_json = _wants_json(arguments)
     ordered = arguments
     try:
+        _refuse_no_utf8(arguments)
         whole = program()
         ordered = _clusters_first(arguments, {*whole.commands, *(words[0] for words in whole.old)})
         return int(whole(args=ordered, prog_name="ferry", standalone_mode=False) or 0)

@@ -37,15 +37,20 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
-    """A cell with a number of bytes: a table has it in a readable unit, csv as it is."""
+class Figure:
+    """A cell with a number: a table has its `text`, csv the number as it is. None: it is not known."""
 
-    count: int
+    number: float | None
+    text: str
 
     def __str__(self) -> str:
         """Return the text of a table."""
+        return self.text
 
-        return size(self.count)
+
+def in_bytes(count: int) -> Figure:
+    """Return the cell of a number of bytes, which a table has in a readable unit."""
+    return Figure(count, size(count))
 
 
 class Unwritten(Exception):
@@ -166,11 +171,17 @@ class _Csv:
 
 
 def _csv_cell(cell: object) -> object:
-    if isinstance(cell, Bytes):
-        return cell.count
-    if isinstance(cell, Enum):
-        return str(cell.value)
-    return "" if cell is None else visible(str(cell))
+    """Return what csv has: a number as it is, and a text that no spreadsheet takes for a formula."""
+    if isinstance(cell, Figure):
+        cell = cell.number
+    if cell is None or isinstance(cell, int | float):
+        return cell
+    text = visible(str(cell.value if isinstance(cell, Enum) else cell))  # a tab or a line end is an escape here
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_FORMULA = ("=", "+", "-", "@")
+"""How a cell begins that a spreadsheet calculates. Others choose names of groups and reasons of pauses."""
 
 
 _csv: _Csv | None = None
@@ -228,18 +239,22 @@ def print_table(
     right: Iterable[str] = (),
     total: Sequence[object] | None = None,
     omit: bool = False,
+    only_csv: str = "",
 ) -> None:
     """Print a table without lines, or as csv; columns named in `right` are numbers.
 
     `total` is a last row that csv does not have. `omit`: a table without rows is not printed; csv has its header.
+    `only_csv` names one more column, for the last cell of each row. It has what the texts of Figures add to numbers.
 
     If a terminal is too narrow, names fold, numbers never do; if that does not suffice, each row is a block of lines.
     The table is written in pages, as the rows come. Widths are those of a page, and never smaller than those of earlier
     pages.
     """
     if _csv is not None:
-        _csv.write(columns, rows)
+        _csv.write([*columns, only_csv] if only_csv else columns, rows)
         return
+    if only_csv:
+        rows = (row[:-1] for row in rows)
     first = list(islice(rows := iter(rows), 1))
     if omit and not first:
         return

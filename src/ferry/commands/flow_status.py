@@ -30,9 +30,10 @@ class FlowStatus:
 
     `state` is None for a flow that never ran, and for one that could not be read: then `why` has the reason. `next_ms`
     is the next time of the schedule; None without one, and while the flow is known to be paused. `over_rpo` counts the
-    partitions beyond `ferry.rpo.*`, also those whose lag is not known; None without limits. `late`: the newest run
-    succeeded, and `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest
-    run, and for a paused flow. It is None, too, where no line of the file sets a schedule, or the intervals are 0.
+    partitions beyond `ferry.rpo.*`, also those whose lag is not known; None without limits. `late`:
+    `ferry.alert.late.intervals` times of the schedule have passed since a run last succeeded, whatever the newest run
+    is. It is None where that is not known, for a flow that never ran, and for a paused one. It is None, too, where no
+    line of the file sets a schedule, or the intervals are 0.
     `silent_since_ms` is when the newest run last wrote to the ledger, if it has not ended and is silent
     (`PastRun.is_silent`); else None. `open_run` is the newest run, if it is open and its progress is known.
     `unreachable`: a cluster did not answer.

@@ -335,8 +335,9 @@ STATUS = Form(
     ),
     F(
         "late",
-        says="whether ferry.alert.late.intervals times of ferry.schedule have passed since the newest run succeeded; "
-        "null: it did not succeed, no line sets a schedule, these intervals are 0, or the flow is paused or not known",
+        says="whether ferry.alert.late.intervals times of ferry.schedule have passed since a run last succeeded, or "
+        "since the first run if none has; null: the flow never ran, is paused or not known, or has no schedule or 0 "
+        "intervals. Also null if its newest runs do not show it",
     ),
     F(
         "next_ms",

@@ -10,7 +10,7 @@ import typer
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.measures import lasting
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import Bytes, print_table
+from ferry.cli.output import in_bytes, print_table
 from ferry.units import LONG_MAX
 from ferry.words import count_of
 
@@ -29,7 +29,7 @@ def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
             lag.position,
             lag.source_end,
             lag.records,
-            None if lag.bytes is None else Bytes(lag.bytes),
+            None if lag.bytes is None else in_bytes(lag.bytes),
             _seconds(lag.seconds),
         ]
 
@@ -41,11 +41,11 @@ def total_row(lags: list[PartitionLag]) -> list[object]:
     total = total_of(lags)
     unknown = f", {total.unknown} not known" if total.unknown else ""
     name = f"total: {total.behind} of {count_of(total.partitions, 'partition')} with lag{unknown}"
-    return [name, "", "", "", total.records, Bytes(total.bytes), _seconds(total.seconds)]
+    return [name, "", "", "", total.records, in_bytes(total.bytes), _seconds(total.seconds)]
 
 
-def _seconds(age: float | None) -> str | None:
-    return None if age is None else f"{age:.1f}"
+def _seconds(age: float | None) -> float | None:
+    return None if age is None else round(age, 1)
 
 
 @command(table=True)

@@ -8,13 +8,12 @@ from typing import Annotated
 
 from ferry.cli.command import Context, command
 from ferry.cli.measures import lasting
-from ferry.cli.output import echo, print_table
+from ferry.cli.output import Figure, echo, print_table
 from ferry.clock import wall_ms
 from ferry.commands.flow_status import BEHIND, LATE, NEVER_RAN, NOT_KNOWN, FlowStatus
 from ferry.commands.forms import status_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError, Unreachable
-from ferry.ledger.history import PastState
 from ferry.ledger.progress import Paced
 from ferry.model import Flow
 from ferry.plan.rules.lag import is_behind, total_of
@@ -58,12 +57,12 @@ def _answer(context: Context, found: list[FlowStatus]) -> None:
 
 
 def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
-    from ferry.features.observe.rules.alerts import is_late  # noqa: PLC0415 - brings croniter
+    from ferry.features.observe.rules.alerts import RUNS_LOOKED_AT, is_late_by  # noqa: PLC0415 - brings croniter
     from ferry.features.observe.rules.due import due_ms  # noqa: PLC0415 - as above
     from ferry.plan.lag import look_at_lag  # noqa: PLC0415 - brings the Kafka clients
 
     try:
-        lags, seen = look_at_lag(flow, patience_s=patience_s)
+        lags, seen = look_at_lag(flow, patience_s=patience_s, runs=RUNS_LOOKED_AT)
     except FerryError as error:
         return FlowStatus(
             flow=flow.flow,
@@ -75,9 +74,7 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
     newest, limit = seen.newest, flow.rpo
     is_paused = "" in seen.paused
     may_be_late = flow.airflow.has_schedule_line and not is_paused
-    succeeded_ms = None
-    if newest is not None and newest.report is not None and newest.state is PastState.SUCCESS:
-        succeeded_ms = newest.report.started_ms + int(newest.report.seconds * 1000)
+    past = [] if newest is None else [*seen.earlier, newest]
     beyond = [lag for lag in lags if is_behind(lag, max_records=limit.records, max_seconds=limit.seconds)]
     return FlowStatus(
         flow=flow.flow,
@@ -91,7 +88,7 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
         paused=tuple(sorted(seen.paused)),
         lag=total_of(lags),
         over_rpo=None if limit.records is None and limit.seconds is None else len(beyond),
-        late=is_late(flow, succeeded_ms, wall_ms()) if may_be_late and succeeded_ms is not None else None,
+        late=is_late_by(flow, past, wall_ms()) if may_be_late else None,
         next_ms=None if is_paused else due_ms(flow.airflow.schedule, wall_ms(), 1),
     )
 
@@ -107,7 +104,7 @@ def _with_rate(found: FlowStatus, paced: dict[tuple[Flow, str | None], Paced]) -
 
 def _show(found: list[FlowStatus]) -> None:
     columns = ("flow", "newest run", "began", "records", "lag: records", "seconds", "state", "next")
-    print_table(columns, [_row(one) for one in found], right=columns[3:6])
+    print_table(columns, [_row(one) for one in found], right=columns[3:6], only_csv="partitions not known")
     for one in found:
         if one.why:
             echo(f"{one.flow}: {NOT_KNOWN}: {one.why}")
@@ -119,8 +116,8 @@ def _show(found: list[FlowStatus]) -> None:
             echo(f"{one.flow}: {BEHIND}: {many} beyond ferry.rpo.*, or of a lag that is not known (ferry lag)")
         if one.late:
             echo(
-                f"{one.flow}: {LATE}: the last success is more than ferry.alert.late.intervals times of ferry.schedule"
-                " ago: start what begins the runs, call ferry run, or correct ferry.schedule"
+                f"{one.flow}: {LATE}: no run has succeeded for ferry.alert.late.intervals times of ferry.schedule: see "
+                "how runs end (ferry ledger --runs), start what begins them, or correct ferry.schedule"
             )
         if one.silent_since_ms is not None:
             echo(
@@ -136,13 +133,15 @@ def _show(found: list[FlowStatus]) -> None:
 def _row(one: FlowStatus) -> tuple[object, ...]:
     state = NOT_KNOWN if one.why else NEVER_RAN if one.state is None else one.state.value
     lag = one.lag
+    unknown = f", {count_of(lag.unknown, 'partition')} not known" if lag is not None and lag.unknown else ""
     return (
         one.flow,
         state,
         None if one.started_ms is None else to_the_second(one.started_ms),
         one.records,
-        None if lag is None else f"{lag.records}{f', {lag.unknown} partitions not known' if lag.unknown else ''}",
-        None if lag is None or lag.seconds is None else f"{lag.seconds:.1f}",
+        None if lag is None else Figure(lag.records, f"{lag.records}{unknown}"),
+        None if lag is None or lag.seconds is None else round(lag.seconds, 1),
         ", ".join(one.words),
         None if one.next_ms is None else to_the_second(one.next_ms),
+        None if lag is None else lag.unknown,
     )

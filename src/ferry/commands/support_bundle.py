@@ -103,7 +103,7 @@ def _gathered(context: Context) -> tuple[frozenset[str], dict[str, str], list[Js
     def take(name: str, made: Callable[[], object]) -> None:
         try:
             parts[name] = _text(made())
-        except FerryError as error:
+        except (FerryError, OSError) as error:
             missing.append({"file": name, "why": str(error)})
 
     lines = account(parse_all(text)[0], examined, problems)
@@ -114,7 +114,7 @@ def _gathered(context: Context) -> tuple[frozenset[str], dict[str, str], list[Js
     try:
         settings = context.settings()
         flows = settings.flows if context.named is None else (context.flow_of(settings),)
-    except BadInput as error:
+    except (BadInput, OSError) as error:
         missing.append({"file": "flows", "why": str(error)})
     for flow in flows:
         _of_flow(flow, context.patience_s, take)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import Bytes, echo, print_table
+from ferry.cli.output import echo, in_bytes, print_table
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import (
     UNKNOWN,
@@ -30,7 +30,7 @@ def show_plan(plan: Plan) -> None:
                 piece.start,
                 piece.end,
                 piece.offsets,
-                Bytes(piece.bytes_estimate),
+                in_bytes(piece.bytes_estimate),
                 piece.target,
                 piece.slot,
             ]

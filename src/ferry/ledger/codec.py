@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from ferry.codec.kinds import SINGLE, by_partition, const, enum, or_minus_one, t
 from ferry.errors import BadInput
 from ferry.ledger.kinds import KINDS
 from ferry.model import Flow, Gap, Pause, Record, RefusalKind, Resolution, TopicPartition
+from ferry.words import has_utf8
 
 LEDGER_VERSION = 1
 UNIT_VERSION = 2
@@ -67,8 +68,31 @@ def head(kind: str, version: Callable[[Any], int] = lambda _: LEDGER_VERSION) ->
 
 
 def encode(value: object) -> bytes:
+    """Encode for the ledger, as `compact` does. Raises BadInput for a text that no reader takes (`is_unicode`)."""
+    data = compact(value)
+    if b"\\ud" in data and not is_unicode(value):
+        wrong = next(text for text in _texts(value) if not has_utf8(text))
+        raise BadInput(
+            f"the ledger takes no text that UTF-8 cannot write, such as {wrong!r}: correct it where it is given, which "
+            "is an option, a parameter of Airflow, or a name on this machine"
+        )
+    return data
+
+
+def compact(value: object) -> bytes:
     """Encode as compact JSON with a stable key order, so that equal facts give equal bytes."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield each text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
 
 
 def decode_key(key: bytes) -> list[Any]:

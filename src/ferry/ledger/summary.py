@@ -18,7 +18,7 @@ from typing import Any
 from ferry.codec.form import F, Form
 from ferry.errors import BadInput
 from ferry.ledger.block_index import NO_LINKS, Block, BlockIndex, LedgerDigest, Links, grown, packed_blocks
-from ferry.ledger.codec import LEDGER_VERSION, SEAL, SOURCE, TARGET, decode_key, encode, head
+from ferry.ledger.codec import LEDGER_VERSION, SEAL, SOURCE, TARGET, compact, decode_key, encode, head
 from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView, resume_at
 from ferry.ledger.map_block import MapEntry, ReceiptChain, unpack
@@ -172,7 +172,7 @@ def _lines(view: LedgerView) -> Iterator[bytes]:
     upto = view.rolled.upto
     for key, record in view.by_key.items():
         if record.offset < upto and record.value is not None:
-            yield encode({"record": [record.offset, key, record.value.decode(errors="surrogateescape")]})
+            yield compact({"record": [record.offset, key, record.value.decode(errors="surrogateescape")]})
     left = sorted(view.rolled.left.items())
     for at in range(0, len(left), _KEYS_A_LINE):
         yield encode({"left": left[at : at + _KEYS_A_LINE]})

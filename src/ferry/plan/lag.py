@@ -17,6 +17,7 @@ from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.lane.connections import FlowConnections
 from ferry.lane.log_ends import log_ends
+from ferry.ledger.history import PastState, past_runs
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.progress import committed, progress_of, unfinished
 from ferry.messages.refusals import words_of
@@ -54,10 +55,11 @@ def measure_lag(
         return connections.run(partial(lag_over, flow, connections, only))
 
 
-def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionLag], LaneState]:
+def look_at_lag(flow: FlowConfig, *, patience_s: float, runs: int = 1) -> tuple[list[PartitionLag], LaneState]:
     """Return the flow's lag, and the state of its newest run and its pauses; writes nothing.
 
-    A newest run that is open has its progress, without a rate. Raises Unreachable; Refused; and EmptyFilter for a flow
+    A newest run that is open has its progress, without a rate. If the newest run did not succeed, the state has those
+    before it, too: `runs` in all. Raises Unreachable; Refused; and EmptyFilter for a flow
     that takes no topic.
     """
 
@@ -65,7 +67,12 @@ def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionL
         lags = await lag_over(flow, connections)
         if not await connections.has_ledger():
             return lags, LaneState()
-        return lags, await _standing(flow.lane, connections)
+        found = await _standing(flow.lane, connections)
+        if runs > 1 and found.newest is not None and found.newest.state is not PastState.SUCCESS:
+            past = past_runs(await connections.cache.view_with_newest(flow.lane, runs), flow.lane, runs)
+            earlier = tuple(one for one in past if one.opened.generation < found.generation)
+            found = replace(found, earlier=earlier)
+        return lags, found
 
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(work)

@@ -24,6 +24,23 @@ READS = {
 }  # fmt: skip
 
 
+NUMBERS = {
+    "offset", "offsets", "start", "end", "from", "to", "position", "source end", "log size", "lag", "then", "now",
+    "records", "bytes", "bytes (about)", "seconds", "lag: records", "partitions not known", "lost", "doubled", "left",
+    "slices", "tasks", "topics", "partitions", "windows", "groups", "RPO records", "RTO s", "ways", "markers", "line",
+}  # fmt: skip
+"""Columns of numbers. `topics` of `ferry flows` and the verb `to` of a switch are texts."""
+TEXTS = {"flows": {"topics"}, "switches list": {"to"}}
+
+
+def is_number(cell: str) -> bool:
+    try:
+        float(cell or 0)
+    except ValueError:
+        return False
+    return True
+
+
 def name_of(words: tuple[str, ...]) -> str:
     return max((" ".join(one) for one in commands() if words[: len(one)] == one), key=len, default="")
 
@@ -62,6 +79,8 @@ class Asker:
             assert code == answer.code, (words, err)
             head, *rows = csv.reader(io.StringIO(out))
             assert {len(row) for row in rows} <= {len(head)}, words
+            numbers = [at for at, column in enumerate(head) if column in NUMBERS - TEXTS.get(name, set())]
+            assert all(is_number(row[at]) for row in rows for at in numbers), (words, out)
         return answer
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.cli.output import Bytes, Form, echo, print_answer, print_table
+from ferry.cli.output import Figure, Form, echo, in_bytes, print_answer, print_table
 from ferry.program import main
 from tests.golden import Golden
 from tests.program import Answer
@@ -133,7 +133,7 @@ def test_sentences_and_further_tables_are_not_among_the_rows(capsys: pytest.Capt
     def show() -> None:
         echo("first")
         print_table(
-            ["topic", "bytes"], [["a,b", Bytes(1500)], ["c", None], ["\x1b[2J", 'say "x"']], total=["total", "1"]
+            ["topic", "bytes"], [["a,b", in_bytes(1500)], ["c", None], ["\x1b[2J", 'say "x"']], total=["total", "1"]
         )
         print_table(["another"], [["one"]])
 
@@ -143,6 +143,31 @@ def test_sentences_and_further_tables_are_not_among_the_rows(capsys: pytest.Capt
     assert err == "first\n"
     print_answer(dict, show, form=Form.TABLE)
     assert "1.5 kB" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", '=HYPERLINK("http://x")'])
+def test_a_text_is_no_formula_of_a_spreadsheet(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = ["group", "offset"], [[text, -1], [f"a{text}", -1.5]]
+    print_answer(dict, lambda: print_table(*table), form=Form.CSV)
+    assert rows(capsys.readouterr().out)[1:] == [[f"'{text}", "-1"], [f"a{text}", "-1.5"]]
+    print_answer(dict, lambda: print_table(*table), form=Form.TABLE)
+    assert f"'{text}" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["\t=1+1", "\r=1+1", "\n=1+1"])
+def test_no_text_begins_with_what_a_spreadsheet_skips(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_answer(dict, lambda: print_table(["reason"], [[text]]), form=Form.CSV)
+    assert rows(capsys.readouterr().out)[1][0].startswith("\\")
+
+
+def test_a_number_has_what_is_said_of_it_in_a_column_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    table = ["topic", "records"], [["a", Figure(4, "at least 4"), "at least"], ["b", Figure(None, "not known"), None]]
+    print_answer(dict, lambda: print_table(*table, only_csv="known"), form=Form.CSV)
+    assert rows(capsys.readouterr().out) == [["topic", "records", "known"], ["a", "4", "at least"], ["b", "", ""]]
+    print_answer(dict, lambda: print_table(*table, only_csv="known"), form=Form.TABLE)
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["topic", "records"]
+    assert [line.split(maxsplit=1) for line in lines] == [["a", "at least 4"], ["b", "not known"]]
 
 
 def test_a_table_without_rows_has_its_header(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from ferry.commands import status
 from ferry.commands.flow_status import FlowStatus
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Unreachable
+from ferry.features.observe.rules.alerts import RUNS_LOOKED_AT
 from ferry.ledger.history import PastState
 from ferry.model import Flow, TopicPartition
 from ferry.plan import lag
@@ -44,7 +45,7 @@ def asked(tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tu
 
 @pytest.fixture(autouse=True)
 def _one_of_two_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    def look(flow: FlowConfig, *, patience_s: float) -> tuple[list[Any], LaneState]:
+    def look(flow: FlowConfig, *, patience_s: float, runs: int) -> tuple[list[Any], LaneState]:
         if flow.flow.target == "c":
             raise Unreachable(f"cluster c does not answer within {patience_s:g} s")
         return [], LaneState(paused=frozenset({"orders"}))
@@ -106,7 +107,7 @@ def one_flow(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lags: list[PartitionLag], seen: LaneState, *lines: str
 ) -> Path:
     """A file with one flow and these lines, whose clusters answer with this lag and this lane."""
-    monkeypatch.setattr(lag, "look_at_lag", lambda flow, *, patience_s: (lags, seen))
+    monkeypatch.setattr(lag, "look_at_lag", lambda flow, *, patience_s, runs: (lags, seen))
     file = tmp_path / "one.properties"
     file.write_text("\n".join((FILE.replace("a->c.enabled = true\n", ""), *lines)))
     return file
@@ -162,7 +163,8 @@ def ended_run(state: PastState, ended_ms: int) -> Any:
         (4, PastState.SUCCESS, "", True),
         (4, PastState.SUCCESS, "ferry.alert.late.intervals = 5", False),
         (4, PastState.SUCCESS, "ferry.alert.late.intervals = 0", None),
-        (4, PastState.OPEN, "", None),
+        (4, PastState.OPEN, "", True),
+        (2, PastState.UNPLANNED, "", False),
     ],
 )
 def test_a_success_too_long_ago_for_the_schedule_is_late(
@@ -176,6 +178,37 @@ def test_a_success_too_long_ago_for_the_schedule_is_late(
 ) -> None:
     seen = LaneState(newest=ended_run(state, wall_ms() - hours * 3_600_000))
     file = one_flow(monkeypatch, tmp_path, [], seen, line)
+    with pytest.raises(SystemExit) as ended:
+        main(["status", "--config", str(file), "--json"])
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    assert (ended.value.code, flow["late"]) == (1 if late else 0, late)
+
+
+@pytest.mark.parametrize(
+    ("hours", "failures", "late"),
+    [
+        ((72,), 3, True),
+        ((72, 2), 3, False),
+        ((), 3, False),
+        ((), RUNS_LOOKED_AT - 1, None),
+    ],
+    ids=["a crash loop", "a success in time", "young", "not known"],
+)
+def test_the_last_success_counts_whatever_the_newest_run_is(
+    hours: tuple[int, ...],
+    failures: int,
+    late: bool | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = wall_ms()
+    earlier = [
+        *(ended_run(PastState.SUCCESS, now - one * 3_600_000) for one in hours),
+        *(ended_run(PastState.UNPLANNED, now - (failures - at) * 300_000) for at in range(failures)),
+    ]
+    seen = LaneState(newest=ended_run(PastState.UNPLANNED, now - 60_000), earlier=tuple(earlier))
+    file = one_flow(monkeypatch, tmp_path, [], seen)
     with pytest.raises(SystemExit) as ended:
         main(["status", "--config", str(file), "--json"])
     (flow,) = json.loads(capsys.readouterr().out)["flows"]

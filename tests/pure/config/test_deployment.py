@@ -53,6 +53,18 @@ def test_without_any_word_the_host_and_the_true_path_tell(tmp_path: Path, monkey
     assert load(link).flow("west->east").deployment == f"{HOST}:{path.resolve()}"
 
 
+def test_a_path_that_is_not_utf8_is_a_deployment_that_the_ledger_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(DEPLOYMENT_VARIABLE, raising=False)
+    folder = tmp_path / "J\udce4ger"
+    folder.mkdir()
+    (folder / "mm2.properties").write_text(BASE)
+    monkeypatch.chdir(folder)
+    found = load(Path("mm2.properties")).flow("west->east").deployment
+    assert found == f"{HOST}:{tmp_path.resolve()}/J\\xe4ger/mm2.properties"
+
+
 def test_a_variable_that_is_no_name_is_refused(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     monkeypatch.setenv(DEPLOYMENT_VARIABLE, "data centre 1")
     with pytest.raises(BadInput) as caught:

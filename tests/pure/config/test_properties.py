@@ -48,7 +48,9 @@ def test_reads_as_java_does(text: str, expected: list[tuple[str, str, int]]) -> 
     assert read(text) == expected
 
 
-@pytest.mark.parametrize("text", ["x=1\na=\\u12", "x=1\na=\\uzzzz", "x=1\na\\u00=b"])
+@pytest.mark.parametrize(
+    "text", ["x=1\na=\\u12", "x=1\na=\\uzzzz", "x=1\na\\u00=b", "x=1\na=\\ud83d", "x=1\n\\ude00=b"]
+)
 def test_a_malformed_escape_is_named_with_its_line(text: str, golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         parse(text, "my.properties")

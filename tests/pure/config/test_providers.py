@@ -115,3 +115,9 @@ def test_a_problem_has_a_code_and_no_fact_of_what_was_looked_up(folder: Path) ->
     assert dict(facts_of(found["topics"]))["key"] == "topics"
     assert code_of(found["topics"]) == "line.reference"
     assert "malformed" in found["groups"]
+
+
+def test_a_variable_that_is_not_utf8_is_a_problem_of_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRY_OF_A_TEST", "s\udce4cret")
+    (found,) = examine(f"{BASE}tasks.max = 1\ntopics = ${{env:FERRY_OF_A_TEST}}\n", "f").problems
+    assert (found.key, code_of(found.message), "cret" in found.message) == ("topics", "line.reference", False)

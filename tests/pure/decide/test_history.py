@@ -1,5 +1,7 @@
 """Past runs and whose receipt holds an offset."""
 
+import csv
+import io
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from ferry.cli.output import Form
+from ferry.cli.output import Form, print_answer
 from ferry.commands.flow_status import FlowStatus
 from ferry.commands.forms import past_runs_json, receipts_json
 from ferry.commands.ledger import looked_up
@@ -163,15 +165,19 @@ CLICKS = replace(RECEIPT, generation=0, source=place("clicks"), target=place("a.
 
 
 @pytest.mark.parametrize(
-    ("kept", "listed"),
+    ("kept", "listed", "as_csv"),
     [
-        ((), ["not known", "not known", "not known"]),
-        ((CLICKS,), ["at least 40", "at least 4.0 kB", "at least 1.0"]),
+        ((), ["not known", "not known", "not known"], ["", "", "", "not known"]),
+        ((CLICKS,), ["at least 40", "at least 4.0 kB", "at least 1.0"], ["40", "4000", "1.0", "at least"]),
     ],
     ids=["nothing is left", "another slice is left"],
 )
 def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
-    kept: tuple[Receipt, ...], listed: list[str], capsys: pytest.CaptureFixture[str], golden: Golden
+    kept: tuple[Receipt, ...],
+    listed: list[str],
+    as_csv: list[str],
+    capsys: pytest.CaptureFixture[str],
+    golden: Golden,
 ) -> None:
     past = copied_and_deleted(*kept)
     assert past.report is not None
@@ -182,6 +188,9 @@ def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
     golden(uncounted, "what is not counted")
     looked_up.print_runs([past])
     assert re.split("  +", capsys.readouterr().out.splitlines()[-1])[4:7] == listed
+    print_answer(dict, lambda: looked_up.print_runs([past]), form=Form.CSV)
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert [row[name] for name in ("records", "bytes", "seconds", "figures are")] == as_csv
     assert receipts_json([], [], past)["run"]["report"]["uncounted"] == 1
     assert past_runs_json([past])["runs"][0]["uncounted"] == 1
     golden(report_lines(past.report)[-1], "in Airflow")

@@ -18,7 +18,7 @@ from ferry.features.sink.rules.batch_state import standing
 from ferry.features.switch.rules.approvals import approval_of_run
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.checkpoint_codec import group_outcome
-from ferry.ledger.codec import encode
+from ferry.ledger.codec import compact
 from ferry.ledger.history import past_runs
 from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics
 from ferry.ledger.map_rows import newer_rows
@@ -179,9 +179,9 @@ def fields_of(record: Record) -> Iterator[Record]:
         return
     body = json.loads(record.value or b"{}")
     for name in body:
-        yield Record(key=record.key, value=encode({key: value for key, value in body.items() if key != name}))
+        yield Record(key=record.key, value=compact({key: value for key, value in body.items() if key != name}))
         for strange in STRANGE:
-            yield Record(key=record.key, value=encode({**body, name: strange}))
+            yield Record(key=record.key, value=compact({**body, name: strange}))
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_a_key_that_is_none_of_ferrys_means_nothing(key: bytes) -> None:
 def test_a_key_with_fewer_or_more_parts_ends_as_declared(at: int) -> None:
     parts = json.loads(DOCUMENTED[at].key)
     for wrong in (*(parts[:count] for count in range(1, len(parts))), [*parts, "x"]):
-        read_all(lying(Record(key=encode(wrong), value=b"{}")))
-        read_all(lying(Record(key=encode(wrong), value=DOCUMENTED[at].value)))
+        read_all(lying(Record(key=compact(wrong), value=b"{}")))
+        read_all(lying(Record(key=compact(wrong), value=DOCUMENTED[at].value)))
 
 
 def test_a_run_record_without_fields_says_where_it_lies_and_what_to_do(golden: Golden) -> None:
@@ -239,7 +239,7 @@ def test_mutated_ledgers_end_as_declared() -> None:
 @pytest.mark.parametrize("kind", ["run", "fenced"])
 def test_a_record_with_more_slots_than_anybody_could_fence_is_named(kind: str, golden: Golden) -> None:
     one = next(one for one in DOCUMENTED if json.loads(one.key)[0] == kind)
-    wrong = Record(key=one.key, value=encode({**json.loads(one.value or b""), "slots": 2**40}))
+    wrong = Record(key=one.key, value=compact({**json.loads(one.value or b""), "slots": 2**40}))
     with pytest.raises(BadInput) as caught:
         slots_to_fence(fold(lying(wrong), 1), json.loads(one.key)[1])
     golden(caught.value)
@@ -260,7 +260,7 @@ def test_a_field_of_another_kind_is_named_with_its_value(
     kind: str, read: str, more: Mapping[str, Any], golden: Golden
 ) -> None:
     one = next(one for one in DOCUMENTED if json.loads(one.key)[0] == kind)
-    wrong = Record(key=one.key, value=encode({**json.loads(one.value or b""), **more}))
+    wrong = Record(key=one.key, value=compact({**json.loads(one.value or b""), **more}))
     with pytest.raises(BadInput) as caught:
         READERS[read](fold(lying(wrong), 1))
     golden(caught.value)

@@ -77,6 +77,22 @@ def test_runs_come_back(run: RunRecord) -> None:
     assert parse_run(body(run_record(run))) == run
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["\udce4", {"why": "W\udce4hrung"}, {"\ud800": 1}, ["run", ["r\udfff"]]],
+    ids=["text", "value", "key", "list"],
+)
+def test_what_no_reader_takes_is_never_encoded(value: object, golden: Golden) -> None:
+    with pytest.raises(BadInput) as refused:
+        encode(value)
+    golden(refused.value)
+
+
+@pytest.mark.parametrize("text", ["\\udce4", "\U0001f600", "Währung"])
+def test_a_text_that_utf8_can_write_comes_back(text: str) -> None:
+    assert decode_value(encode({"why": text}), "here") == {"why": text}
+
+
 def test_a_run_of_an_earlier_ferry_names_no_deployment() -> None:
     old = {key: value for key, value in body(run_record(run_of("r1"))).items() if key not in NEW_IN_RUNS}
     assert len(old) == len(body(run_record(run_of("r1")))) - 2

@@ -32,6 +32,7 @@ KNOWN = [
     pause_record(Pause(topic="", who="ann", why="ü", since_ms=1)),
     Record(key=encode(["pause", ""]), value=None),
     Record(key=b"somebody's", value=b'{"is": "not compact"}'),
+    Record(key=b'["pause",""]', value=b'{"why":"\\udce4"}'),
 ]
 payloads = st.binary(max_size=20)
 records = st.sampled_from(KNOWN) | st.builds(Record, key=payloads, value=st.none() | payloads)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import tarfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from ferry.messages.catalogue import sentence
 from ferry.model import code_of
 from ferry.model.finding import Grade, failed, unknown
 from ferry.program import main
+from tests.golden import Golden
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import Answer, World, world
 from tests.said import facts_in
@@ -175,6 +179,70 @@ def test_folders_that_may_not_be_written_fail(made: World, tmp_path: Path) -> No
     )
     found = grades(made.ask("doctor"), "machine")
     assert (found["ferry.report.dir"], found["ferry.metrics.folder"]) == ("pass", "fail")
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ((), ["ferry__a__gone.prom", "ferry__b__a.prom"]),
+        (("b->a.enabled = true",), ["ferry__a__gone.prom"]),
+        (("ferry.lane = second",), ["ferry__a__b.prom", "ferry__a__gone.prom", "ferry__b__a.prom"]),
+    ],
+    ids=["a flow that is not enabled", "all flows of the file count", "another lane"],
+)
+def test_metrics_of_a_flow_that_is_gone_are_a_warning(
+    lines: tuple[str, ...], left: list[str], made: World, tmp_path: Path, golden: Golden
+) -> None:
+    folder = tmp_path / "metrics"
+    begun(made, f"a->b.ferry.metrics.folder = {folder}", *lines, topics={"u": 1})
+    assert "metrics files" not in grades(made.ask("doctor", "a->b"), "machine")
+    folder.mkdir()
+    assert grades(made.ask("doctor", "a->b"), "machine")["metrics files"] == "pass"
+    for name in ("ferry__a__b", "ferry__b__a", "ferry__a__b__backfill-x", "ferry__a__gone", "ours"):
+        (folder / f"{name}.prom").touch()
+    asked = made.ask("doctor", "a->b")
+    (found,) = (one for one in asked.body["findings"] if one["check"] == "metrics files")
+    assert (asked.code, found["grade"]) == (0, "warn")
+    assert [name for name in sorted(path.name for path in folder.iterdir()) if name in found["message"]] == left
+    golden(found["message"])
+
+
+@pytest.mark.parametrize("errno", [errno.EACCES, errno.ENAMETOOLONG])
+def test_a_folder_that_cannot_be_looked_at_fails_alone(
+    errno: int, made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    begun(made, f"ferry.metrics.folder = {closed}/metrics", f"ferry.report.dir = {tmp_path}/new", topics={"u": 1})
+
+    def refused(path: Any, *given: Any, real: Any, **more: Any) -> Any:
+        if str(path).startswith(f"{closed}/"):
+            raise OSError(errno, os.strerror(errno), str(path))
+        return real(path, *given, **more)
+
+    for name in ("stat", "listdir"):
+        monkeypatch.setattr(os, name, partial(refused, real=getattr(os, name)))
+    asked = made.ask("doctor")
+    found = grades(asked, "machine")
+    assert (asked.code, found["ferry.report.dir"], found["ferry.metrics.folder"]) == (1, "pass", "fail")
+    assert found["metrics files"] == "unknown"
+    assert "source" in grades(asked, "a->b")
+    assert made.ask("support-bundle", "--output", "x.tar.gz").code == 0
+    assert "doctor.json" in bundled(tmp_path / "x.tar.gz")
+
+
+def test_what_this_machine_refuses_is_named_in_the_archive(
+    made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", "/closed/metrics")
+
+    monkeypatch.setattr("ferry.features.doctor.cli.doctor.look_at_machine", refused)
+    begun(made, topics={"users": 1})
+    assert made.ask("run", "a->b").code == 0
+    asked = made.ask("support-bundle", "--output", "x.tar.gz")
+    assert (asked.code, [one["file"] for one in asked.body["missing"]]) == (0, ["doctor.json"])
+    assert "/closed/metrics" in asked.body["missing"][0]["why"]
+    assert "config.json" in bundled(tmp_path / "x.tar.gz")
 
 
 def test_other_packages_say_what_they_know(made: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import IO, Any, Self
@@ -189,3 +190,25 @@ def test_a_folder_that_does_not_exist_is_named_and_not_created(below: str, tmp_p
             write()
         golden(wrong.value, name)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_below_a_closed_one_is_not_called_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
+    closed = tmp_path / "closed"
+
+    def denied(path: Any, *given: Any, real: Callable[..., Any], **more: Any) -> Any:
+        if str(path).startswith(f"{closed}/"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, *given, **more)
+
+    for name in ("stat", "lstat", "open"):
+        monkeypatch.setattr(os, name, partial(denied, real=getattr(os, name)))
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(f"{closed}/"))
+    path = closed / "folder" / "x"
+    with pytest.raises(BadInput) as refused:
+        refuse_taken(path)
+    golden(refused.value)
+    with pytest.raises(BadInput) as unwritten:
+        write_new(path, "", mode=PRIVATE)
+    assert str(unwritten.value) == str(refused.value)

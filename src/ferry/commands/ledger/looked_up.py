@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ferry.cli.output import Bytes, Form, echo, print_answer, print_table
+from ferry.cli.output import Figure, Form, echo, in_bytes, print_answer, print_table
 from ferry.clock import wall_ms
 from ferry.commands.forms import holders_json, past_runs_json, pause_json, receipts_json
 from ferry.commands.views import show_report
@@ -21,9 +21,10 @@ from ferry.ledger.report import Report, as_known, uncounted_sentence
 from ferry.ledger.unit_codec import eras, narrowed_units
 from ferry.model import Adoption, Gap, Pause, Receipt, TopicPartition
 from ferry.run.ledger.access import LedgerAccess
-from ferry.words import size, to_the_second
+from ferry.words import to_the_second
 
 NOT_FOUND = 1
+NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +195,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
                 row.aborted_batches,
                 row.missing,
                 row.transcoded,
-                Bytes(row.bytes),
+                in_bytes(row.bytes),
                 row.target,
             ]
             for row in rows
@@ -217,7 +218,7 @@ def _print_units(rows: list[Receipt]) -> None:
                 row.end - row.start,
                 row.records,
                 row.dead_letters,
-                Bytes(row.bytes),
+                in_bytes(row.bytes),
                 row.target_start if row.records else None,
                 row.target_next if row.records else None,
             ]
@@ -307,9 +308,6 @@ def _print_holders(
 
 
 def print_runs(past: list[PastRun]) -> None:
-    def copied(report: Report | None, figure: Callable[[Report], str]) -> str | None:
-        return None if report is None else as_known(figure(report), report) or "not known"
-
     print_table(
         ["started", "run", "state", "slices", "records", "bytes", "seconds", "by", "configuration", "deployment"],
         (
@@ -318,17 +316,31 @@ def print_runs(past: list[PastRun]) -> None:
                 run.opened.record.run,
                 run.state.value,
                 len(run.report.plan.kept) if run.report else None,
-                copied(run.report, lambda report: str(report.records)),
-                copied(run.report, lambda report: size(report.bytes)),
-                copied(run.report, lambda report: f"{report.seconds:.1f}"),
+                *figures,
                 run.opened.record.origin.dag_id or run.opened.record.origin.host,
                 run.opened.record.config_digest[:SHOWN_DIGITS],
                 run.opened.record.deployment or None,
+                how,
             ]
             for run in past
+            for figures, how in [_copied(run.report)]
         ),
         right=["slices", "records", "bytes", "seconds"],
+        only_csv="figures are",
     )
+
+
+def _copied(report: Report | None) -> tuple[list[Figure | None], str | None]:
+    """Return how many records, bytes and seconds a run copied, and how far that is known; None without a plan."""
+    if report is None:
+        return [None, None, None], None
+    seconds = round(report.seconds, 1)
+    found = [Figure(report.records, str(report.records)), in_bytes(report.bytes), Figure(seconds, str(seconds))]
+    if not report.uncounted:
+        return [*found], "exact"
+    if not report.records:
+        return [Figure(None, NOT_KNOWN)] * 3, NOT_KNOWN
+    return [Figure(one.number, as_known(one.text, report)) for one in found], "at least"
 
 
 def _print_pauses(found: list[Pause]) -> None:

@@ -7,6 +7,7 @@ files would each undo the other's work; `ferry.ledger.deployments` refuses that.
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,8 +38,8 @@ def deployment_id(given: str, environment: Mapping[str, str], default: str) -> s
 
 
 def of_file(path: Path) -> str:
-    """Return the default on a command line: this host and the file's real path."""
-    return f"{socket.gethostname()}:{path.resolve()}"
+    """Return the default on a command line: this host and the file's real path. A byte that is not UTF-8 is escaped."""
+    return f"{socket.gethostname()}:{os.fsencode(path.resolve()).decode(errors='backslashreplace')}"
 
 
 def of_airflow(base_url: str, execution_url: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from ferry.config.text.properties import parse
 from ferry.config.text.secrets import Limits, ProviderKind, wrong_reference
 from ferry.files import read_bounded
+from ferry.words import has_utf8
 
 
 def look_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
@@ -32,6 +33,8 @@ def look_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[st
         value = os.environ.get(name)
         if value is None:
             raise wrong_reference(key, f"{reference.group()} names an environment variable that is not set; set {name}")
+        if not has_utf8(value):
+            raise wrong_reference(key, f"{reference.group()} has bytes that are not UTF-8; set {name} in UTF-8")
         return value
     if limits.allowed_paths is not None and not _is_allowed(path, limits.allowed_paths):
         why = f"{reference.group()} is outside of the provider's allowed.paths; add the folder there"

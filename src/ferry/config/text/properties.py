@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ferry.errors import BadInput
+from ferry.words import has_utf8, visible
 
 _BLANKS = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -14,8 +15,11 @@ _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 _ESCAPED = re.compile(r"[\\ \t\f=:#!]")
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 _UNICODE = re.compile(r"\\(?:u(.{0,4})|.)", re.DOTALL)
-MALFORMED = "malformed \\uXXXX escape; write four hexadecimal digits after \\u, or \\\\ for a backslash"
-"""Why Java refuses a file, as the second half of a sentence."""
+MALFORMED = (
+    "malformed \\uXXXX escape; write four hexadecimal digits after \\u, two escapes for a character beyond \\uFFFF, or "
+    "\\\\ for a backslash"
+)
+"""Why a file is refused, as the second half of a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +42,16 @@ def parse(text: str, file: str) -> tuple[Property, ...]:
     r"""Return every entry of `text` in file order, duplicates included (Java keeps the last one).
 
     Source: `java.util.Properties.load(Reader)`. Raises BadInput for a malformed `\uXXXX`, the only text Java refuses.
+    Also for half of a surrogate pair, which Java takes, and writes as a question mark.
     """
     entries, malformed = parse_all(text)
     if malformed:
-        raise BadInput(f"{file}:{malformed[0].line}: {malformed[0].key}: {MALFORMED}")
+        raise BadInput(f"{file}:{malformed[0].line}: {visible(malformed[0].key)}: {MALFORMED}")
     return entries
 
 
 def parse_all(text: str) -> tuple[tuple[Property, ...], tuple[Property, ...]]:
-    """Return every entry of `text` in file order, and those of them that Java refuses.
+    """Return every entry of `text` in file order, and those of them that `parse` refuses.
 
     A malformed escape is in the value of such an entry as it is written.
     """
@@ -57,7 +62,7 @@ def parse_all(text: str) -> tuple[tuple[Property, ...], tuple[Property, ...]]:
         key, value = _unescaped(logical[:key_end]), _unescaped(raw)
         entry = Property(key=key, value=value, raw=raw, line=line, last_line=last_line)
         entries.append(entry)
-        if _is_malformed(logical[:key_end]) or _is_malformed(raw):
+        if _is_malformed(logical[:key_end]) or _is_malformed(raw) or not has_utf8(key + value):
             malformed.append(entry)
     return tuple(entries), tuple(malformed)
 

@@ -19,13 +19,15 @@ PATIENCE_MS = 900_000
 class LaneState:
     """The newest run of a flow, by its generation (-1: none), and what is paused (`""`: the flow).
 
-    `under_way`: whether it has not ended, and is not silent (`PastRun.is_silent`). `newest` is that run.
+    `under_way`: whether it has not ended, and is not silent (`PastRun.is_silent`). `newest` is that run. `earlier` are
+    runs before it, oldest first, as far as they were asked for.
     """
 
     generation: int = -1
     under_way: bool = False
     paused: frozenset[str] = frozenset()
     newest: PastRun | None = None
+    earlier: tuple[PastRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from ferry.errors import (
     Superseded,
     Unreachable,
 )
-from ferry.ledger.codec import Json, encode
+from ferry.ledger.codec import Json, compact, encode
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json
 from ferry.ledger.run_codec import parse_refusal, refusal_json
 from ferry.ledger.sentence_codec import read_sentence, sentence_fields
@@ -105,7 +105,7 @@ def answer_rows(end: SlotResult) -> list[Row]:
     }
     return [
         *((end.slot, UNIT if one.dealt else RECEIPT, encode(receipt_json(one)).decode()) for one in end.receipts),
-        (end.slot, END, encode(body).decode()),
+        (end.slot, END, compact(body).decode()),
     ]
 
 

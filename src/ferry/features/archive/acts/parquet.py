@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ferry.errors import BadInput
 from ferry.features.archive.rules.export import Exported, record_line
-from ferry.ledger.codec import decode_key, encode, is_unicode
+from ferry.ledger.codec import compact, decode_key, is_unicode
 from ferry.ledger.reading import is_whole_number
 from ferry.model import Record
 
@@ -77,7 +77,7 @@ class ParquetLines:
     def close(self) -> None:
         """Write the rows that are left, and the metadata."""
         self._flush()
-        self._writer.add_key_value_metadata({_LINES.decode(): encode(self._lines).decode()})
+        self._writer.add_key_value_metadata({_LINES.decode(): compact(self._lines).decode()})
         self._writer.close()
 
 

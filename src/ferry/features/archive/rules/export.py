@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ferry.errors import BadInput
-from ferry.ledger.codec import LEDGER_VERSION, encode, is_unicode
+from ferry.ledger.codec import LEDGER_VERSION, compact, is_unicode
 from ferry.ledger.reading import is_whole_number
 from ferry.model import Record
 
@@ -57,13 +57,13 @@ class ExportEnd:
 def head_line(head: ExportHead) -> bytes:
     """Return the first line."""
     body = {"flow": head.flow, "topic": head.topic, "cluster_id": head.cluster_id, "at_ms": head.at_ms}
-    return encode({"v": LEDGER_VERSION, "kind": EXPORT, **body})
+    return compact({"v": LEDGER_VERSION, "kind": EXPORT, **body})
 
 
 def record_line(one: Exported) -> bytes:
     """Return the line of a record."""
     body = {"offset": one.offset, **_part("key", one.record.key), **_part("value", one.record.value)}
-    return encode(body)
+    return compact(body)
 
 
 def _part(name: str, data: bytes | None) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _part(name: str, data: bytes | None) -> dict[str, Any]:
         body = json.loads(data)
     except (ValueError, RecursionError):
         body = None
-    if body is not None and encode(body) == data:
+    if body is not None and compact(body) == data:
         return {name: body}
     return {f"{name}_text": data.decode(errors="surrogateescape")}
 
@@ -82,7 +82,7 @@ def _data(row: dict[str, Any], name: str) -> bytes | None:
     text = row.get(f"{name}_text")
     if text is not None:
         return str(text).encode(errors="surrogateescape")
-    return None if row[name] is None else encode(row[name])
+    return None if row[name] is None else compact(row[name])
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class Digest:
 
     def end_line(self, upto: int) -> bytes:
         """Return the last line."""
-        return encode({"kind": END, "upto": upto, "records": self.records, "digest": self._sha.hexdigest()})
+        return compact({"kind": END, "upto": upto, "records": self.records, "digest": self._sha.hexdigest()})
 
 
 def parse_head(line: bytes, where: str) -> ExportHead:
@@ -146,7 +146,7 @@ def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | Exp
             upto = body.get("upto")
             if not isinstance(upto, int) or not is_whole_number(upto):
                 raise _changed(where, digest.records + 2)
-            if digest.end_line(upto) != encode(body):
+            if digest.end_line(upto) != compact(body):
                 raise BadInput(f"{where} was changed: its lines do not have the digest of its end; export again")
             ended = True
             yield ExportEnd(upto=upto, digest=str(body["digest"]))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import local_path
-from ferry.features.doctor.rules.findings import MACHINE
+from ferry.features.doctor.rules.findings import MACHINE, of_metrics_files
+from ferry.features.observe.acts.textfile import files_of_others
 from ferry.features.observe.settings import AlertSettings
 from ferry.jvm import LEAST_JAVA, java_version
 from ferry.model.finding import Finding, Grade, failed, unknown
@@ -42,13 +45,14 @@ def versions() -> dict[str, str | None]:
     return found
 
 
-def look_at_machine(flows: Sequence[FlowConfig]) -> Iterator[Finding]:
-    """Yield what was found of this machine."""
+def look_at_machine(flows: Sequence[FlowConfig], every: Sequence[FlowConfig]) -> Iterator[Finding]:
+    """Yield what was found of this machine for some flows; `every` are all of the file."""
     known = versions()
     there = ", ".join(f"{name} {number}" for name, number in known.items() if number is not None)
     yield Finding(about=MACHINE, check="versions", grade=Grade.PASS, message=there)
     yield _spark(flows)
     yield from _folders(flows)
+    yield from _metrics_files(flows, every)
     yield from _others(flows)
 
 
@@ -82,13 +86,42 @@ def _folders(flows: Iterable[FlowConfig]) -> Iterator[Finding]:
             folders.setdefault(metrics, "ferry.metrics.folder")
     for folder, key in folders.items():
         path = local_path(folder) or Path(folder)
-        there = next((place for place in (path, *path.absolute().parents) if place.exists()), Path("/"))
-        if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        try:
+            there, is_folder = _nearest(path)
+        except OSError as error:  # also if a folder above it is closed to this user
+            why = f"{error.strerror or type(error).__name__}; correct the key, or the permissions"
+            yield failed(MACHINE, key, f"folder {folder}: {why}")
+            continue
+        if is_folder and os.access(there, os.W_OK | os.X_OK):
             how = "can be written" if there == path else "can be created"
             yield Finding(about=MACHINE, check=key, grade=Grade.PASS, message=f"folder {folder} {how}")
         else:
-            why = "is not a folder" if not there.is_dir() else "may not be written by this user"
+            why = "may not be written by this user" if is_folder else "is not a folder"
             yield failed(MACHINE, key, f"folder {folder}: {there} {why}; correct the key, or the permissions")
+
+
+def _metrics_files(flows: Iterable[FlowConfig], every: Sequence[FlowConfig]) -> Iterator[Finding]:
+    """Yield whether each folder of metrics has files of no flow. One that does not exist has none."""
+    named = (flow.of(AlertSettings).metrics_folder for flow in flows)
+    for folder in dict.fromkeys(one for one in named if one is not None):
+        try:
+            yield of_metrics_files(folder, files_of_others(Path(folder), every))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            why = f"folder {folder} cannot be listed: {error.strerror}; correct the key, or the permissions"
+            yield unknown(MACHINE, "metrics files", why)
+
+
+def _nearest(path: Path) -> tuple[Path, bool]:
+    """Return the path, or the nearest one above it that exists, and whether that is a folder.
+
+    Raises OSError if that cannot be found out.
+    """
+    for place in (path, *path.absolute().parents):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return place, stat.S_ISDIR(place.stat().st_mode)
+    return Path("/"), True
 
 
 def _others(flows: Sequence[FlowConfig]) -> Iterator[Finding]:

@@ -49,16 +49,17 @@ def examination(context: Context) -> list[Finding]:
     from ferry.features.doctor.acts.cluster import look_at_flow  # noqa: PLC0415 - brings the Kafka clients
 
     path = context.config_file()
-    examined = context.limited(examine(properties_text(path, context.variable), str(path), from_environment))
+    whole = examine(properties_text(path, context.variable), str(path), from_environment)
+    examined = context.limited(whole)
     # Those that `ferry config check` prints.
     problems = in_file_order((*all_problems(examined), *overlooked(examined)))
     found = of_problems(str(path), problems, len(examined.flows))
     if any(problem.severity is Severity.ERROR for problem in problems):
-        return [*found, *look_at_machine(())]
+        return [*found, *look_at_machine((), ())]
     # Its warnings are findings already.
     settings = replace(context, quiet=True).settings()
     flows = settings.flows if context.named is None else (context.flow_of(settings),)
-    found += look_at_machine(flows)
+    found += look_at_machine(flows, whole.flows)
     for flow in flows:
         found += look_at_flow(flow, patience_s=context.patience_s)
     return found

@@ -10,7 +10,7 @@ from ferry.messages.refusals import words_of
 from ferry.model import Refusal, with_text
 from ferry.model.check import Check
 from ferry.model.finding import Finding, Grade
-from ferry.words import count_of
+from ferry.words import count_of, several
 
 FILE = "file"
 MACHINE = "machine"
@@ -77,6 +77,18 @@ def of_cluster(flow: str, side: str, facts: ClusterFacts) -> Finding:
         oldest = ".".join(map(str, OLDEST[side]))
         grade, message = Grade.FAIL, f"{message}; upgrade it: a {side} needs Kafka {oldest} or newer"
     return Finding(about=flow, check=side, grade=grade, message=message)
+
+
+def of_metrics_files(folder: str, others: Sequence[str]) -> Finding:
+    """Return what the metrics files in a folder show; `others` are of no enabled flow of the file."""
+    if not others:
+        message = f"folder {folder} has no metrics file of a flow that is not enabled"
+        return Finding(about=MACHINE, check="metrics files", grade=Grade.PASS, message=message)
+    message = (
+        f"folder {folder} has metrics of no enabled flow of the file ({several(others)}), by which alerts never end: "
+        "delete them, unless another file has the flow, and silence its labels for seven days"
+    )
+    return Finding(about=MACHINE, check="metrics files", grade=Grade.WARN, message=message)
 
 
 def of_readiness(flow: str, checks: Iterable[Check]) -> Iterator[Finding]:

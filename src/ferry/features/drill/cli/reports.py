@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import echo, print_table, print_warning
+from ferry.cli.output import Figure, echo, print_table, print_warning
 from ferry.config.flow.report import FOLDER
 from ferry.errors import BadInput
 from ferry.features.evidence.acts.store import store_of
@@ -76,11 +76,13 @@ def _show_list(kept: Sequence[Kept]) -> None:
         (
             [
                 *(one.number, to_the_second(evidence.began_ms), evidence.kind, evidence.flow, evidence.outcome),
-                *("per way" if evidence.ways else evidence.lost_records, evidence.rto_s, evidence.summary),
+                Figure(None, "per way") if evidence.ways else evidence.lost_records,
+                *(evidence.rto_s, evidence.summary, len(evidence.ways)),
             ]
             for one, evidence in rows
         ),
         right=["#", "RPO records", "RTO s"],
+        only_csv="ways",
     )
 
 

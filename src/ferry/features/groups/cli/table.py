@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import echo, print_json_list, print_table
+from ferry.cli.output import Figure, echo, print_json_list, print_table
 from ferry.features.groups.cli.forms import TABLE
 from ferry.model import TopicPartition
 
@@ -89,7 +89,7 @@ def lines(table: GroupTable) -> Iterator[list[object]]:
 
 def _line(group: str, place: TopicPartition, side: str, standing: GroupOffset, owner: str | None) -> list[object]:
     lag = standing.lag
-    shown = f"{-lag} beyond the end" if lag is not None and lag < 0 else lag
+    shown = Figure(lag, f"{-lag} beyond the end") if lag is not None and lag < 0 else lag
     return [group, place.topic, place.partition, side, standing.offset, standing.log_size, shown, owner]
 
 

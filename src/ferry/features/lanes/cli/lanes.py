@@ -52,10 +52,12 @@ def _show_lanes(flow: FlowConfig, lanes: Sequence[Lane]) -> None:
                 lane.last_run.opened.record.run if lane.last_run is not None else None,
                 lane.last_run.state.value if lane.last_run is not None else None,
                 _group(flow, lane.name),
+                lane.uncounted or None,
             ]
             for lane in lanes
         ),
         right=["topics", "partitions", "offsets", "records", "windows", "left"],
+        only_csv="not counted",
     )
     for lane in lanes:
         if lane.uncounted:

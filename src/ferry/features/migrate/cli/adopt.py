@@ -9,7 +9,7 @@ import typer
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.identity import new_run, person
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import echo, print_table, print_warning
+from ferry.cli.output import Figure, echo, print_table, print_warning
 from ferry.cli.progress_bar import working
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.migrate.cli.forms import adoption_json
@@ -149,10 +149,12 @@ def _print(found: Takeover, *, dry_run: bool, quiet: bool) -> None:
                 _doubled(row),
                 row.seam.state.value,
                 f"would {row.verdict}" if dry_run and row.verdict is Verdict.ADOPT else _outcome(row),
+                "exact" if row.doubled is not None else "at most",
             )
             for row in rows
         ),
         right=("partition", *numbers),
+        only_csv="doubled is",
     )
     for row in rows:
         if row.why:
@@ -171,8 +173,9 @@ def _print(found: Takeover, *, dry_run: bool, quiet: bool) -> None:
     )
 
 
-def _doubled(row: Row) -> str | int:
-    return f"up to {max(0, row.source_end - row.position)}" if row.doubled is None else row.doubled
+def _doubled(row: Row) -> Figure | int:
+    most = max(0, row.source_end - row.position)
+    return Figure(most, f"up to {most}") if row.doubled is None else row.doubled
 
 
 def _outcome(row: Row) -> str:

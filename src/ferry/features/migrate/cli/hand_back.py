@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,7 +60,7 @@ def hand_back_mm2_command(
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
-    if output is not None and output.exists() and not dry_run:
+    if output is not None and os.path.lexists(output) and not dry_run:
         raise BadInput(f"--output {output} exists: name another file")
     if create and output is not None:
         raise BadInput("--create is for the topic, and --output for a file: omit one of the two")

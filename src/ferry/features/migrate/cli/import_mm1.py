@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -151,7 +152,7 @@ def _login(arguments: Arguments) -> Login | None:
 
 
 def _look_at_output(output: Path | None, *, copy_secrets: bool) -> None:
-    if output is not None and output.exists():
+    if output is not None and os.path.lexists(output):
         raise BadInput(f"--output {output} exists: name another file")
     if output is None and copy_secrets:
         raise BadInput("--copy-secrets would show passwords on standard output: add --output FILE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -32,8 +33,13 @@ class FolderCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Read the files. It never raises: an unreadable file is a warning, and 1 in `ferry_scrape_error`."""
         values: dict[tuple[str, Labels], float] = {}
-        failed = not self._folder.is_dir()
-        for path in sorted(self._folder.glob(PATTERN)):
+        failed, paths = False, list[Path]()
+        try:
+            paths = sorted(path for path in self._folder.iterdir() if path.match(PATTERN))
+        except OSError as error:
+            log.warning("metrics in %s cannot be read: %s", self._folder, error)
+            failed = True
+        for path in paths:
             try:
                 values |= parse(path.read_text(encoding="utf-8"))
             except (OSError, ValueError) as error:
@@ -49,7 +55,7 @@ def serve(folder: Path, address: str, port: int) -> tuple[Any, Thread]:
     Return the server, whose `server_port` is the port, and its thread. Raises BadInput if the folder does not exist, or
     if nothing can listen at the address and port.
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises below a closed folder
         raise BadInput(f"{folder} is not a folder: make it, and let ferry.metrics.folder name it")
     registry = CollectorRegistry(auto_describe=False)
     registry.register(FolderCollector(folder))

@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -23,6 +24,7 @@ from ferry.features.observe.rules.of_run import only_of
 from ferry.features.observe.rules.samples import METRICS, Labels, Values
 from ferry.features.observe.settings import AlertSettings
 from ferry.files import is_full, write_whole
+from ferry.model import lane_kind
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,22 @@ def metrics_file(folder: Path, flow: FlowConfig) -> Path:
     """Return the path of a flow's metrics in a folder; a lane other than `live` has a file of its own."""
     lane = "" if flow.lane == "live" else f"__{flow.lane}"
     return folder / f"ferry__{flow.flow.source}__{flow.flow.target}{lane}.prom"
+
+
+def files_of_others(folder: Path, flows: Sequence[FlowConfig]) -> list[str]:
+    """Return the names of the metrics files in a folder that are of none of these flows. Raises OSError.
+
+    A file of a backfill, a drill or an append is its flow's.
+    """
+    own = {metrics_file(folder, flow).name for flow in flows}
+    lanes = tuple(f"{metrics_file(folder, replace(flow, lane='live')).stem}__" for flow in flows)
+    found = sorted(path.name for path in folder.iterdir() if path.match(PATTERN))
+    return [name for name in found if name not in own and not _is_of_lane(name, lanes)]
+
+
+def _is_of_lane(name: str, begins: Sequence[str]) -> bool:
+    lanes = (name.removeprefix(begin).removesuffix(".prom") for begin in begins if name.startswith(begin))
+    return any(lane_kind(lane) is not None for lane in lanes)
 
 
 def update(flow: FlowConfig, change: Callable[[Values], Values]) -> None:

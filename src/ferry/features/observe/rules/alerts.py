@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.observe.rules.due import due_ms
 from ferry.features.observe.settings import AlertSettings
-from ferry.ledger.history import PastState, past_runs
+from ferry.ledger.history import PastRun, PastState, past_runs
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.report import Report, guard_counts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
@@ -130,22 +130,43 @@ def is_late(flow: FlowConfig, succeeded_ms: int, now_ms: int) -> bool | None:
     return None if due is None else now_ms >= due
 
 
+def is_late_by(flow: FlowConfig, past: Sequence[PastRun], now_ms: int) -> bool | None:
+    """Return whether the last success of a lane is too long ago, by its RUNS_LOOKED_AT newest runs, oldest first.
+
+    If none of them succeeded, none has since the oldest one began. The result is None as in `is_late`, without a run,
+    and if a run before these may have succeeded in time.
+    """
+    if not past:
+        return None
+    succeeded_ms = _last_success_ms(past)
+    if succeeded_ms is not None:
+        return is_late(flow, succeeded_ms, now_ms)
+    late = is_late(flow, past[0].opened.record.started_ms, now_ms)
+    return None if len(past) >= RUNS_LOOKED_AT and not late else late
+
+
+def _last_success_ms(past: Iterable[PastRun]) -> int | None:
+    """Return when the last of these runs that succeeded ended; None if none did."""
+    ends = (
+        one.report.started_ms + int(one.report.seconds * 1000)
+        for one in past
+        if one.report is not None and one.state is PastState.SUCCESS
+    )
+    return max(ends, default=None)
+
+
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:
     """Return the alert about a run that was not done in time.
 
     It is None if another has succeeded since, or may still succeed.
     """
     past = past_runs(view, flow.lane, RUNS_LOOKED_AT)
-    ends = [
-        one.report.started_ms + int(one.report.seconds * 1000)
-        for one in past
-        if one.report is not None and one.state is PastState.SUCCESS
-    ]
+    succeeded_ms = _last_success_ms(past)
     intervals = flow.of(AlertSettings).late_intervals
-    if ends:
-        if not is_late(flow, max(ends), now_ms):
+    if succeeded_ms is not None:
+        if not is_late(flow, succeeded_ms, now_ms):
             return None
-        since = f"the last one ended {(now_ms - max(ends)) / 1000:.0f} s ago"
+        since = f"the last one ended {(now_ms - succeeded_ms) / 1000:.0f} s ago"
     else:
         since = f"none of the newest {count_of(len(past), 'run')} in the ledger did"
         if len(past) == RUNS_LOOKED_AT:

@@ -16,7 +16,7 @@ from ferry.features.records.rules.partition_columns import partitions_of_records
 from ferry.features.sink.acts.ids import SlotSpec
 from ferry.features.sink.acts.slot import COLUMNS, write_slot
 from ferry.features.sink.rules.dealing import first_numbers
-from ferry.ledger.codec import Json, encode
+from ferry.ledger.codec import Json, compact
 from ferry.run.spark.columns import ints, strings
 from ferry.run.spark.stage import error_json
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of, with_narrow_edges
@@ -99,7 +99,7 @@ def delivered(specs: Mapping[int, SlotSpec], batches: Iterable[pa.RecordBatch]) 
         ]
     except FerryError as error:
         failure = error_json(error)
-    failures = pa.array([None if failure is None else encode(failure).decode()], pa.string())
+    failures = pa.array([None if failure is None else compact(failure).decode()], pa.string())
     yield pa.RecordBatch.from_arrays(
-        [ints([number]), failures, strings([encode(receipts).decode()])], names=["slot", "failure", "receipts"]
+        [ints([number]), failures, strings([compact(receipts).decode()])], names=["slot", "failure", "receipts"]
     )

@@ -53,7 +53,7 @@ def export_path(state: SwitchState) -> Path:
 def refuse_unwritable(state: SwitchState) -> None:
     """Raise BadInput if the file cannot be written, or if it exists before the switch has begun to write it."""
     path = export_path(state)
-    if path.exists() and Step.STRANDED not in {*state.begun, *state.done}:
+    if os.path.lexists(path) and Step.STRANDED not in {*state.begun, *state.done}:
         raise BadInput(f"{path} is there already: name another file with --output, stranded records replace nothing")
     folder = path.absolute().parent
     try:

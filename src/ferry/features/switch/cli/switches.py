@@ -79,7 +79,7 @@ def _show(state: SwitchState) -> None:
     print_table(
         ("step", "by", "seconds", "what was found"),
         (
-            (done.step, done.who, f"{(done.done_ms - done.begun_ms) / 1000:.1f}", done.evidence.sentence)
+            (done.step, done.who, round((done.done_ms - done.begun_ms) / 1000, 1), done.evidence.sentence)
             for done in state.done.values()
         ),
         right=("seconds",),

@@ -53,9 +53,12 @@ def write_in_portions(job: RowJob, reached: Mapping[TopicPartition, int], each: 
     have come. A slice that is refused is not continued, nor are those of a slot that failed. Units cannot be cut, so
     all of them are in the first portion. If Spark fails, all slots of the job fail.
     """
-    left = {piece.source: piece for piece in job.pieces if not piece.dealt}
-    at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
+    slices = {piece.source: piece for piece in job.pieces if not piece.dealt}
+    at = {place: max(piece.start, reached.get(place, 0)) for place, piece in slices.items()}
+    left = {place: piece for place, piece in slices.items() if at[place] < piece.end}
     units = {piece.slot for piece in job.pieces if piece.dealt}
+    if not (units or left):
+        return [], {}
     ends: dict[int, SlotResult] = {}
     sifted: Mapping[str, FilterCounts] = {}
     try:

@@ -17,6 +17,7 @@ from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, S
 from ferry.config.flow.transforms import Poison
 from ferry.features.records.acts.cutoffs import Cutoff, OnFailure
 from ferry.features.records.acts.reading import Noted
+from ferry.features.records.acts.rows import COLUMNS
 from ferry.features.records.acts.source_logs import EpochNotes
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
@@ -98,6 +99,23 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
         assert f"the record at offset {wanted[number]} of t-{number}: KeyError in a step" in message
         assert "a secret" not in message
     assert counts[READ, "t"] == counts[KEPT, "t"] == sum(wanted.values())
+
+
+def test_a_batch_of_which_nothing_is_kept_comes_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the slot that takes the rows can look at its time."""
+    piece = ReadRange(TopicPartition("t", 0), 0, 100)
+    (batch,) = batches(built([(0, b"k", b"v", [])] * 3, Codec.NONE))
+    monkeypatch.setattr(row_tasks, "read_batches", lambda *_: iter([(piece, batch)]))
+    one = Alone(
+        spec=cast("Any", None),
+        read=cast("Any", None),
+        targets={piece.place: TopicPartition("a.t", 0)},
+        changes={"t": ArrowSteps((Sample(parts_per_million=0),), {"t": "a.t"}, b"s" * 16)},
+        rules={"t": RULE},
+    )
+    counts: Counter[tuple[str, str]] = Counter()
+    (got,) = changed_rows(one, ARROW, {}, counts, EpochNotes())
+    assert (got.num_rows, got.schema.names, counts[READ, "t"], counts[KEPT, "t"]) == (0, list(COLUMNS), 3, 0)
 
 
 KEYS = st.none() | st.binary(max_size=3)

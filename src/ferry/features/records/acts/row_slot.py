@@ -40,6 +40,9 @@ KEPT_BYTES = 48 << 20
 
 MOST_RECORDS = 10_000
 
+_LOOK_SECONDS = 0.02
+"""While rows are read, the event loop has a turn so often."""
+
 _NONE = np.zeros(1, np.bool_)
 
 _NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
@@ -177,7 +180,10 @@ class RowSlot(TargetSlot):
         )
 
     async def copy_chunk(self) -> Sequence[RowPart]:
-        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
+        """Produce the next chunk's data inside a transaction, all acknowledged.
+
+        A chunk whose time is over ends once it has anything. It is empty when nothing is left, or `stop()`.
+        """
         plan = self._plan
         if plan is None or not self._left:
             return []
@@ -185,11 +191,12 @@ class RowSlot(TargetSlot):
         queue = ProduceQueue(self._target, self._writer, lambda: None)
         until = time.monotonic() + self._limits.chunk_seconds
         sent = self._taken = 0
-        while self._left and self._has_room(sent) and time.monotonic() < until and not self._stop():
+        while self._left and self._has_room(sent, self._left[0]) and not self._stop():
             part = self._left[0]
-            if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - MOST_RECORDS:
+            moved = any(one.moved for one in found)
+            if moved and time.monotonic() >= until:
                 break
-            rows, letters, is_over = self._next_rows(part)
+            rows, letters, is_over = await self._next_rows(part, until, moved=moved)
             if not found or found[-1] is not part:
                 found.append(part)
             if rows:
@@ -217,7 +224,9 @@ class RowSlot(TargetSlot):
             self._count_waits(found[0])
         return found
 
-    def _has_room(self, sent: int) -> bool:
+    def _has_room(self, sent: int, part: RowPart) -> bool:
+        if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - MOST_RECORDS:
+            return False
         return sent < self._limits.chunk_bytes and self._taken < KEPT_BYTES
 
     def _following(self, plan: Plan, part: RowPart) -> RowPart:
@@ -234,17 +243,29 @@ class RowSlot(TargetSlot):
             following.source_epochs = part.source_epochs
         return following
 
-    def _next_rows(self, part: RowPart) -> tuple[list[RowBatch], list[DeadLetter], bool]:
+    async def _next_rows(
+        self, part: RowPart, until: float, *, moved: bool
+    ) -> tuple[list[RowBatch], list[DeadLetter], bool]:
         """Return the rows of a part's next batch, the dead letters between them, and whether the part ends with them.
 
-        Raises Dropped at a row that is refused, and Refused at one that is for another slot.
+        It is what has come so far if the time is over, or `stop()`. A chunk that has nothing yet, which is not `moved`,
+        waits on for its first row. Raises Dropped at a row that is refused, and Refused at one that is for another
+        slot.
         """
         target = part.piece.target
         room = min(self._limits.chunk_bytes, batch_room(self._batch_bytes.get(target.topic)))
         found: list[RowBatch] = []
         letters: list[DeadLetter] = []
         count = 0
-        while (row_batch := self._rows.next()) is not None and row_batch.target <= target:
+        while not self._stop() and (time.monotonic() < until or not (moved or count)):
+            if not self._rows.is_ready(_LOOK_SECONDS):
+                await self._target.loop.sleep(0)
+                continue
+            row_batch = self._rows.next()
+            if row_batch is None or row_batch.target > target:
+                if row_batch is not None:
+                    self._check_own(row_batch)
+                return found, letters, True
             wanted = part.wanted(row_batch) if row_batch.target == target else _NONE
             if not wanted[0]:
                 self._check_own(row_batch)
@@ -265,9 +286,7 @@ class RowSlot(TargetSlot):
                 found.append(mine)
             else:
                 letters.append(DeadLetter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
-        if row_batch is not None:
-            self._check_own(row_batch)
-        return found, letters, True
+        return found, letters, False
 
     def _check_own(self, row_batch: RowBatch) -> None:
         """Raise Refused for rows of partitions that this slot does not write."""
@@ -312,7 +331,9 @@ class RowSlot(TargetSlot):
         self._rows.settle()
 
     async def end(self) -> None:
-        """Leave the rows as they are: Spark ends them."""
+        """Wait for the batch that is being read, and leave all else as it is: Spark ends it."""
+        while self._rows.is_reading(_LOOK_SECONDS):
+            await self._target.loop.sleep(0)
 
 
 def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Epochs:

@@ -83,9 +83,10 @@ def changed_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Return the slot's records, changed, as COLUMNS of `ferry.features.records.acts.rows`.
 
-    It adds to `counts` and `notes`. If a partition cannot be read from a record on, or a step breaks off there, the
-    partition's rows end there. The failure is put into `cutoffs` before the first row after it comes. Raises what
-    `read_batches` raises without `on_failure`.
+    A batch of which nothing is kept comes empty, so that the slot can look at its time. It adds to `counts` and
+    `notes`. If a partition cannot be read from a record on, or a step breaks off there, the partition's rows end there.
+    The failure is put into `cutoffs` before the first row after it comes. Raises what `read_batches` raises without
+    `on_failure`.
     """
 
     def on_failure(place: TopicPartition, failure: Failure) -> None:
@@ -101,8 +102,7 @@ def changed_rows(
             changed, failure = _changed(one.changes[topic], rule, piece, batch)
             counts[READ, topic] += batch.num_rows if failure is None else _before(failure.offset, batch)
             counts[KEPT, topic] += changed.num_rows
-            if changed.num_rows:
-                yield rows_of_piece(rule, changed, target)
+            yield rows_of_piece(rule, changed, target)
             if failure is not None:
                 on_failure(piece.place, failure)
                 break

@@ -61,17 +61,17 @@ def write_unshuffled(
 ) -> Iterator[pa.RecordBatch]:
     """Copy every slot named in `batches`; the end of a slot that failed is an answer, too, so that the others continue.
 
-    `schema` is that of the source `ferry`. `tell` gets how many records were read and kept. Anything but a FerryError
-    is raised: Spark then tries the task again, perhaps elsewhere.
+    `schema` is that of the source `ferry`. `tell` gets, once, how many records were read and kept. Anything but a
+    FerryError is raised: Spark then tries the task again, perhaps elsewhere.
     """
+    counts: Counter[tuple[str, str]] = Counter()
     for batch in batches:
-        counts: Counter[tuple[str, str]] = Counter()
         for slot in batch.column("slot").to_pylist():
             one, cutoffs, notes = slots[slot], dict[TopicPartition, Cutoff](), EpochNotes()
             records = Rows(changed_rows(one, schema, cutoffs, counts, notes))
             port_of = partial(RowSlot, rows=records, rules=one.rules, cutoffs=cutoffs, notes=notes)
             yield batch_of_rows(answer_rows(run_slot_in_spark(one.spec, port_of)))
-        tell(counts)
+    tell(counts)
 
 
 def changed_rows(

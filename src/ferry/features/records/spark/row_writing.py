@@ -28,7 +28,15 @@ from ferry.features.records.rules.ranges import distributed, ranges_of
 from ferry.features.records.spark.compiling import compile_long_work
 from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
 from ferry.features.records.spark.record_errors import faults_of
-from ferry.features.records.spark.row_frames import RowJob, read_by, share_of, shuffled_frame, unshuffled_frame
+from ferry.features.records.spark.row_frames import (
+    RowJob,
+    Spread,
+    read_by,
+    share_of,
+    shuffled_frame,
+    together_of,
+    unshuffled_frame,
+)
 from ferry.features.records.spark.row_stage import count
 from ferry.features.records.spark.schema import COUNT
 from ferry.features.records.spark.streams import Stream, refuse_remote
@@ -224,9 +232,11 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Cutoff]:
 
 def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
     """Carry out a stream's transform on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
-    tasks = distributed(ranges, TASK_RECORDS)
-    counted = stream.change(read_by(job, stream.pieces, tasks), count, COUNT)
-    share = share_of(stream, tasks, 0)
+    reads = distributed(ranges, TASK_RECORDS)
+    together = together_of(job, len(reads))
+    spread = Spread(reads=reads, tasks=together, together=together)
+    counted = stream.change(read_by(job, stream.pieces, spread), count, COUNT)
+    share = share_of(stream, spread, 0)
     watched(job.spark, [share], share.tasks.stop, counted.collect)
 
 

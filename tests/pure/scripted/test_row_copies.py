@@ -14,12 +14,13 @@ from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Cutoff
+from ferry.features.records.acts.reading import ReadWaits
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows, rows_of_piece
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.connect import codes
 from ferry.messages.refusals import refused
-from ferry.model import Receipt, RefusalKind, Segment, TopicPartition
+from ferry.model import NOT_THROTTLED, Receipt, RefusalKind, Segment, ThrottleTime, TopicPartition
 from tests.pure.protocol.world import TOPIC
 from tests.pure.run.unit_flows import record_batches
 from tests.pure.scripted.faults import Fault
@@ -206,6 +207,23 @@ def test_a_slot_whose_rows_are_all_left_out_can_be_stopped() -> None:
     with at_work(lane):
         result = lane.copy(lane.begin(lane.open("r")), stop=lambda: len(read) >= 3)
         assert (result.stopped, result.receipts, len(read)) == (True, [], 3)
+
+
+def test_receipts_have_the_waits_of_what_reads_meanwhile() -> None:
+    lane, waits = Lane([[6]]), ReadWaits()
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        for batch in rows_of(lane):
+            waits.throttle_s += 1.5
+            waits.quota_s += 0.25
+            yield batch
+
+    lane.port = lambda wiring: RowSlot(wiring, rows=Rows(slow()), waits=waits)
+    with at_work(lane):
+        receipts = lane.copy(lane.begin(lane.open("r")), chunk_bytes=1).receipts
+        throttled = [one.throttled for one in receipts]
+        assert throttled[0] == ThrottleTime(ferry=1500, source=250)
+        assert sum(throttled, NOT_THROTTLED) == ThrottleTime(ferry=4500, source=750)
 
 
 AIM = TopicPartition("b.t", 0)

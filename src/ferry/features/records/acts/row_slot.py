@@ -24,6 +24,7 @@ from ferry.copy.row_scope import Todo
 from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Cutoffs, narrowed, refusal_of_unit
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
+from ferry.features.records.acts.reading import ReadWaits
 from ferry.features.records.acts.row_parts import RepartitionedPart, RowPart, SlicePart
 from ferry.features.records.acts.rows import RowBatch, Rows
 from ferry.features.records.acts.source_logs import EpochNotes, Marks, SourceLogs
@@ -64,11 +65,13 @@ class RowSlot(TargetSlot):
         cutoffs: Cutoffs = _NO_CUTOFFS,
         seen: Marks = _NONE_SEEN,
         notes: EpochNotes | None = None,
+        waits: ReadWaits | None = None,
     ) -> None:
         """Take the rows; `rules` are by source topic, at least those whose rows may be letters.
 
         Rows from the `cutoffs` on do not come. For slices it may grow while rows come, until the first row of another
-        one. `seen` is what `seen_before` has found; `notes` are of rows that are read while they are written.
+        one. `seen` is what `seen_before` has found. `notes` and `waits` are of rows that are read while they are
+        written. For others it is not known for how long reading waited, and the receipts have none of it.
         """
         super().__init__(wiring)
         self._rows = rows
@@ -76,6 +79,7 @@ class RowSlot(TargetSlot):
         self._rules = rules
         self._cutoffs = cutoffs
         self._sources = SourceLogs(source=wiring.source, seen=seen, notes=notes)
+        self._waits = waits or ReadWaits()
         self._letterbox = DeadLetterWriter(wiring.target, self._writer, wiring.ref.flow)
         self._left: list[RowPart] = []
         """Parts of what is not copied completely yet, in the order of the rows. Nothing of the first one's chunk is
@@ -315,6 +319,9 @@ class RowSlot(TargetSlot):
             )
             raise verdict([found])
         return await queue.send_batch(part, part.outgoing(rows, batch), at, first=first)
+
+    def _reading_waits_s(self) -> tuple[float, float]:
+        return self._waits.throttle_s, self._source.throttled_s + self._waits.quota_s
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Send the positions of slices.

@@ -138,7 +138,10 @@ def unshuffled_frame(job: RowJob) -> DataFrame:
             rules={topic: of_topic[topic].rule for topic in topics},
         )
     return slot_frame(job.spark, tasks, together).mapInArrow(
-        partial(write_unshuffled, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(_ALONE)), ROW
+        partial(
+            write_unshuffled, tasks, job.cutoffs, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(_ALONE)
+        ),
+        ROW,
     )
 
 
@@ -167,7 +170,7 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[TransformTasks], int]:
         stream = job.streams[number]
         spread = Spread(reads=tasks, tasks=counts[number], together=together)
         rows = rows.unionByName(_rows(job, indexes, stream, number, spread))
-        shares.append(share_of(stream, spread, begin))
+        shares.append(share_of(job, number, spread, begin))
         begin = shares[-1].tasks.stop
     ordered = rows.repartitionById(len(slots), sf.col(SLOT_INDEX)).sortWithinPartitions(*COLUMNS[:4])
     rules = {piece.source.topic: stream.rule for stream in job.streams for piece in stream.pieces}
@@ -186,10 +189,11 @@ def together_of(job: RowJob, count: int) -> int:
     return min(count, at_once(job.spark))
 
 
-def share_of(stream: Stream, spread: Spread, begin: int) -> TransformTasks:
-    """Return the tasks of a stage, from number `begin` on, that carry out a stream's transform."""
+def share_of(job: RowJob, number: int, spread: Spread, begin: int) -> TransformTasks:
+    """Return the tasks of a stage, from number `begin` on, that carry out the transform of a stream, by its number."""
+    stream = job.streams[number]
     numbers = range(begin, begin + spread.tasks)
-    return TransformTasks(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s)
+    return TransformTasks(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s, stream=number)
 
 
 def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, spread: Spread) -> DataFrame:

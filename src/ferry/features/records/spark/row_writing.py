@@ -203,7 +203,11 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
 
 
 def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Cutoff]:
-    return lost_of(replace(one, lost=slow.given_up.get(one.rule.transform, "")) for one in job.streams)
+    """Withhold all that passes through Spark of the streams that were ended; what Python writes alone continues."""
+    of_spark = job.of_slots(job.specs.keys() - job.alone)
+    return lost_of(
+        replace(stream, lost=slow.given_up.get(number, "")) for number, stream in enumerate(of_spark.streams)
+    )
 
 
 def _seen(job: RowJob) -> Seen:
@@ -222,21 +226,22 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Cutoff]:
     if not found and own is not None:
         raise own
     if not found:
-        for stream in job.streams:
+        for number, stream in enumerate(job.streams):
             if any(stream.plain is None or piece.dealt for piece in stream.pieces):
-                found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, stream))
+                found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, number))
     if ranges_of(without(job.pieces, found)) == ranges_of(job.pieces):
         raise Retryable(f"Spark failed to copy the transformed topics ({cause_of(error)}): see its log")
     return found
 
 
-def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
+def _attempt(job: RowJob, number: int, ranges: Ranges) -> None:
     """Carry out a stream's transform on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
+    stream = job.streams[number]
     reads = distributed(ranges, TASK_RECORDS)
     together = together_of(job, len(reads))
     spread = Spread(reads=reads, tasks=together, together=together)
     counted = stream.change(read_by(job, stream.pieces, spread), count, COUNT)
-    share = share_of(stream, spread, 0)
+    share = share_of(job, number, spread, 0)
     watched(job.spark, [share], share.tasks.stop, counted.collect)
 
 

@@ -20,7 +20,8 @@ from ferry.copy.task import SlotTask
 from ferry.features.records.acts.source_logs import Seen
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark import row_frames, row_tasks, row_writing
-from ferry.features.records.spark.row_frames import RowJob, unshuffled_frame
+from ferry.features.records.spark.counters import KEPT, READ, Counters, Place
+from ferry.features.records.spark.row_frames import ALONE, RowJob, unshuffled_frame
 from ferry.features.records.spark.row_writing import Written, lost_of, write_rows
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.streams import Stream
@@ -57,7 +58,7 @@ class Job:
         self, monkeypatch: pytest.MonkeyPatch, streams: Sequence[Stream], acts: Sequence[Callable[[RowJob], Any]]
     ) -> None:
         self.jobs: list[RowJob] = []
-        self.counts: dict[str, FilterCounts] = {}
+        self.tally = Counters(cast("SparkSession", SimpleNamespace(sparkContext=self)))
         self._acts = iter(acts)
         slices = tuple(one for stream in streams for one in stream.pieces)
         specs = {one.slot: spec(one.slot, wall_ms()) for one in slices}
@@ -66,17 +67,19 @@ class Job:
             plan=replace(PLAN, slices=slices),
             specs=specs,
             streams=streams,
-            tally=cast("Any", self),
+            tally=self.tally,
         )
         monkeypatch.setattr(row_writing, "_written", self._written)
         monkeypatch.setattr(row_writing, "_seen", lambda _: Seen(marks={}, silent={}))
         monkeypatch.setattr(row_writing, "refuse_remote", lambda _: None)
 
-    def forget(self) -> None:
-        self.counts = {}
+    def accumulator(self, value: dict[Place, int], _: object) -> Any:
+        """What stands for Spark's accumulator, which is asked for in the driver."""
+        return SimpleNamespace(value=value)
 
-    def totals(self) -> dict[str, FilterCounts]:
-        return self.counts
+    def counted(self, stream: int, topic: str, records: int) -> None:
+        """Task 0 of a stream has read and kept so many records."""
+        self.tally._counts.value |= {(what, topic, stream, 0): records for what in (READ, KEPT)}
 
     def write(self) -> Written:
         return write_rows(self.job)
@@ -137,3 +140,17 @@ def test_a_slot_that_python_writes_alone_knows_what_is_withheld(monkeypatch: pyt
     (work,) = frames
     list(work([pa.RecordBatch.from_arrays([ints([0])], names=["slot"])]))
     assert ports[0].keywords["cutoffs"] == withheld
+
+
+def test_counts_of_what_python_wrote_alone_outlive_a_job_that_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks_off(_: RowJob) -> None:
+        made.counted(ALONE, "kept", 100)
+        made.counted(1, "dealt", 50)
+        raise TooSlow({1: SLOW})
+
+    def next_portion(_: RowJob) -> None:
+        made.counted(ALONE, "kept", 7)
+
+    streams = [stream(of_topic("kept", 0), plain=True), stream(UNIT, plain=False)]
+    made = Job(monkeypatch, streams, [breaks_off, fine, next_portion])
+    assert [made.write()[1] for _ in range(2)] == [{"kept": FilterCounts(100, 100)}, {"kept": FilterCounts(7, 7)}]

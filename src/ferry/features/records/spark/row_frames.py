@@ -37,7 +37,7 @@ from ferry.run.spark.columns import Stage
 from ferry.run.spark.session import at_once, slot_frame
 from ferry.run.spark.stage import ROW
 
-_ALONE = -1
+ALONE = -1
 """Takes the place of a stream's number for what Python reads alone."""
 
 _DEALT = StructType(
@@ -138,9 +138,7 @@ def unshuffled_frame(job: RowJob) -> DataFrame:
             rules={topic: of_topic[topic].rule for topic in topics},
         )
     return slot_frame(job.spark, tasks, together).mapInArrow(
-        partial(
-            write_unshuffled, tasks, job.cutoffs, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(_ALONE)
-        ),
+        partial(write_unshuffled, tasks, job.cutoffs, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(ALONE)),
         ROW,
     )
 

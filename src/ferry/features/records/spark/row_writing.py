@@ -29,6 +29,7 @@ from ferry.features.records.spark.compiling import compile_long_work
 from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
 from ferry.features.records.spark.record_errors import faults_of
 from ferry.features.records.spark.row_frames import (
+    ALONE,
     RowJob,
     Spread,
     read_by,
@@ -176,8 +177,8 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
     The job is first without what is after the cutoffs, then also without what fell silent.
     """
     job = replace(job, alone=frozenset(job.plain_slots()))
+    job.tally.forget()
     while True:
-        job.tally.forget()
         rest = job.without(cutoffs)
         try:
             seen = _seen(rest)
@@ -200,6 +201,7 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
         for sentence in sorted({held.refusal.message for held in found.values()}):
             log.warning("%s", sentence)
         cutoffs |= found
+        job.tally.forget(but=ALONE)  # what Python wrote alone is committed
 
 
 def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Cutoff]:

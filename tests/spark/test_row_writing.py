@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from ferry.clock import wall_ms
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
+from ferry.copy.rate_limiter import RateLimit
 from ferry.copy.slot_end import SlotResult
 from ferry.copy.task import SlotTask
 from ferry.features.records.acts.source_logs import Seen
@@ -22,7 +23,7 @@ from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark import row_frames, row_tasks, row_writing
 from ferry.features.records.spark.counters import KEPT, READ, Counters, Place
 from ferry.features.records.spark.row_frames import ALONE, RowJob, unshuffled_frame
-from ferry.features.records.spark.row_writing import Written, lost_of, write_rows
+from ferry.features.records.spark.row_writing import lost_of, write_rows
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.streams import Stream
 from ferry.features.records.spark.task_monitor import TooSlow
@@ -55,62 +56,83 @@ class Job:
     """A job on streams, whose Spark does what the test says: `acts` has it for each time that it is asked."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, streams: Sequence[Stream], acts: Sequence[Callable[[RowJob], Any]]
+        self, monkeypatch: pytest.MonkeyPatch, streams: Sequence[Stream], acts: Sequence[Callable[[], None]]
     ) -> None:
-        self.jobs: list[RowJob] = []
-        self.tally = Counters(cast("SparkSession", SimpleNamespace(sparkContext=self)))
+        self.cutoffs: list[set[TopicPartition]] = []
+        """From which partitions something was left out, by attempt."""
+        self.reads: list[dict[TopicPartition, tuple[int, int]]] = []
+        """What was read, by attempt."""
         self._acts = iter(acts)
+        self._counts: Any = None
         slices = tuple(one for stream in streams for one in stream.pieces)
+        limit = RateLimit(bytes_per_second=1, at_once=1)  # frames of Python and of Spark are not made one
         specs = {one.slot: spec(one.slot, wall_ms()) for one in slices}
         self.job = RowJob(
             spark=cast("SparkSession", None),
             plan=replace(PLAN, slices=slices),
-            specs=specs,
+            specs={slot: replace(one, limits=replace(one.limits, rate=limit)) for slot, one in specs.items()},
             streams=streams,
-            tally=self.tally,
+            tally=Counters(cast("SparkSession", SimpleNamespace(sparkContext=self))),
         )
-        monkeypatch.setattr(row_writing, "_written", self._written)
-        monkeypatch.setattr(row_writing, "_seen", lambda _: Seen(marks={}, silent={}))
+        monkeypatch.setattr(row_writing, "unshuffled_frame", self._frame)
+        monkeypatch.setattr(row_writing, "shuffled_frame", self._shuffled)
+        monkeypatch.setattr(row_writing, "watched", self._watched)
+        monkeypatch.setattr(row_writing, "seen_before", lambda *_, **__: Seen(marks={}, silent={}))
         monkeypatch.setattr(row_writing, "refuse_remote", lambda _: None)
 
     def accumulator(self, value: dict[Place, int], _: object) -> Any:
-        """What stands for Spark's accumulator, which is asked for in the driver."""
-        return SimpleNamespace(value=value)
+        """What stands for Spark's accumulator, in its driver."""
+        self._counts = SimpleNamespace(value=value)
+        return self._counts
 
     def counted(self, stream: int, topic: str, records: int) -> None:
         """Task 0 of a stream has read and kept so many records."""
-        self.tally._counts.value |= {(what, topic, stream, 0): records for what in (READ, KEPT)}
+        self._counts.value |= {(what, topic, stream, 0): records for what in (READ, KEPT)}
 
-    def write(self) -> Written:
-        return write_rows(self.job)
+    def write(self) -> Mapping[str, FilterCounts]:
+        self._begin()
+        return write_rows(self.job)[1]
 
-    def _written(self, job: RowJob) -> list[SlotResult]:
-        self.jobs.append(job)
-        next(self._acts)(job)
-        return [SlotResult(slot=slot) for slot in job.specs]
+    def _begin(self) -> None:
+        self.cutoffs.append(set())
+        self.reads.append({})
+
+    def _frame(self, job: RowJob) -> None:
+        self.cutoffs[-1] |= job.cutoffs.keys()
+        spans = [span for one in job.pieces for span in one.spans]
+        self.reads[-1] |= {place: (start, end) for place, start, end in spans if start < end}
+
+    def _shuffled(self, job: RowJob) -> tuple[None, list[Any], int]:
+        self._frame(job)
+        return None, [], 1
+
+    def _watched(self, *_: object) -> list[Any]:
+        act = next(self._acts)
+        try:
+            act()
+        except TooSlow:
+            self._begin()
+            raise
+        return []
 
 
-def too_slow(number: int) -> Callable[[RowJob], Any]:
-    def act(_: RowJob) -> None:
+def too_slow(number: int) -> Callable[[], None]:
+    def act() -> None:
         raise TooSlow({number: SLOW})
 
     return act
 
 
-def fine(_: RowJob) -> None:
+def fine() -> None:
     """All is written."""
-
-
-def reads(job: RowJob) -> dict[TopicPartition, tuple[int, int]]:
-    return {place: (start, end) for one in job.pieces for place, start, end in one.spans if start < end}
 
 
 def test_a_stream_that_is_ended_leaves_out_no_other_of_its_transform(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units are finished by a transform's old rule, while Python alone writes slices by the new one."""
     made = Job(monkeypatch, [stream(of_topic("kept", 0), plain=True), stream(UNIT, plain=False)], [too_slow(1), fine])
     made.write()
-    assert made.jobs[1].cutoffs.keys() == {place("dealt", 0)}
-    assert reads(made.jobs[1]) == {place("kept", 0): (0, 100)}
+    assert made.cutoffs == [set(), {place("dealt", 0)}]
+    assert made.reads[1] == {place("kept", 0): (0, 100)}
 
 
 def test_of_a_stream_that_is_ended_python_still_writes_what_it_writes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +140,7 @@ def test_of_a_stream_that_is_ended_python_still_writes_what_it_writes_alone(monk
     plain = stream(of_topic("kept", 0), of_topic("other", 1), plain=True)
     made = Job(monkeypatch, [plain, stream(UNIT, plain=False)], [too_slow(0), fine])
     made.write()
-    assert made.jobs[1].cutoffs.keys() == {place("other", 0)}
+    assert made.cutoffs == [set(), {place("other", 0)}]
 
 
 def test_a_slot_that_python_writes_alone_knows_what_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,14 +165,14 @@ def test_a_slot_that_python_writes_alone_knows_what_is_withheld(monkeypatch: pyt
 
 
 def test_counts_of_what_python_wrote_alone_outlive_a_job_that_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks_off(_: RowJob) -> None:
+    def breaks_off() -> None:
         made.counted(ALONE, "kept", 100)
         made.counted(1, "dealt", 50)
         raise TooSlow({1: SLOW})
 
-    def next_portion(_: RowJob) -> None:
+    def next_portion() -> None:
         made.counted(ALONE, "kept", 7)
 
     streams = [stream(of_topic("kept", 0), plain=True), stream(UNIT, plain=False)]
     made = Job(monkeypatch, streams, [breaks_off, fine, next_portion])
-    assert [made.write()[1] for _ in range(2)] == [{"kept": FilterCounts(100, 100)}, {"kept": FilterCounts(7, 7)}]
+    assert [made.write() for _ in range(2)] == [{"kept": FilterCounts(100, 100)}, {"kept": FilterCounts(7, 7)}]

@@ -30,7 +30,7 @@ RATE = 8_000_000
 
 
 class Frames:
-    """What stands for Spark: it keeps what its frames would read, and in how many tasks."""
+    """What stands for Spark, its frames and columns: it keeps what the frames would read, and in how many tasks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
         self.asked = 0
@@ -41,11 +41,16 @@ class Frames:
         monkeypatch.setattr(row_frames, "at_once", self._cores)
         monkeypatch.setattr(row_frames, "slot_frame", self._of_slots)
         monkeypatch.setattr(row_frames, "read_frame", self._of_reads)
-        monkeypatch.setattr(row_frames, "_edge_rows", lambda *_: self)
-        monkeypatch.setattr(row_frames, "sf", SimpleNamespace(col=str))
+        monkeypatch.setattr(row_frames, "sf", self)
 
     def __getattr__(self, _: str) -> Any:
         return lambda *_: self
+
+    def __lt__(self, _: object) -> Frames:
+        return self
+
+    def __mod__(self, _: object) -> Frames:
+        return self
 
     def _cores(self, _: object) -> int:
         self.asked += 1
@@ -60,7 +65,7 @@ class Frames:
         return self
 
 
-def job(sizes: Sequence[Sequence[int]], *, plain: bool, rate: bool = True) -> RowJob:
+def job(frames: Frames, sizes: Sequence[Sequence[int]], *, plain: bool, rate: bool = True) -> RowJob:
     """A stream for each of `sizes`, with slices of so many offsets, each with a slot of its own."""
     numbers: Iterator[int] = iter(range(100))
     streams: list[Stream] = []
@@ -82,12 +87,12 @@ def job(sizes: Sequence[Sequence[int]], *, plain: bool, rate: bool = True) -> Ro
         limit = RateLimit(bytes_per_second=RATE, at_once=len(specs))
         specs = {slot: replace(one, limits=replace(one.limits, rate=limit)) for slot, one in specs.items()}
     tally = SimpleNamespace(adding=lambda _: None, counting=lambda *_: iter)
-    return RowJob(spark=cast("SparkSession", None), plan=PLAN, specs=specs, streams=streams, tally=cast("Any", tally))
+    return RowJob(spark=cast("SparkSession", frames), plan=PLAN, specs=specs, streams=streams, tally=cast("Any", tally))
 
 
 def test_slots_of_plain_steps_have_no_more_tasks_than_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = Frames(monkeypatch, 2)
-    unshuffled_frame(job([[100] * 8], plain=True))
+    unshuffled_frame(job(frames, [[100] * 8], plain=True))
     slots, tasks = frames.slots
     assert (len(slots), tasks, frames.asked) == (8, 2, 1)
     assert {one.read.bytes_per_second for one in slots.values()} == {RATE // 2}
@@ -107,7 +112,7 @@ def test_reads_before_a_shuffle_share_the_rate_of_all_that_run_at_once(
     sizes: list[list[int]], at_once: int, tasks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frames = Frames(monkeypatch, at_once)
-    _, shares, _ = shuffled_frame(job(sizes, plain=False))
+    _, shares, _ = shuffled_frame(job(frames, sizes, plain=False))
     assert [count for _, count in frames.reads] == [len(one.tasks) for one in shares] == tasks
     assert frames.asked <= 1
     reading = sum(count for reads, count in frames.reads if reads)
@@ -116,6 +121,6 @@ def test_reads_before_a_shuffle_share_the_rate_of_all_that_run_at_once(
 
 def test_without_a_rate_each_read_has_a_task_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = Frames(monkeypatch, 2)
-    unshuffled_frame(job([[100] * 8], plain=True, rate=False))
-    shuffled_frame(job([[5 * TASK_RECORDS], [100]], plain=False, rate=False))
+    unshuffled_frame(job(frames, [[100] * 8], plain=True, rate=False))
+    shuffled_frame(job(frames, [[5 * TASK_RECORDS], [100]], plain=False, rate=False))
     assert (frames.slots[1], [count for _, count in frames.reads], frames.asked) == (8, [5, 1], 0)

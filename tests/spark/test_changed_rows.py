@@ -16,7 +16,8 @@ from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, Step
 from ferry.config.flow.transforms import Poison
 from ferry.features.records.acts.cutoffs import Cutoff, OnFailure
-from ferry.features.records.acts.reading import Noted
+from ferry.features.records.acts.reading import Noted, ReadWaits
+from ferry.features.records.acts.rows import COLUMNS
 from ferry.features.records.acts.source_logs import EpochNotes
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
@@ -60,7 +61,7 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
 ) -> None:
     pieces = [ReadRange(TopicPartition("t", number), 0, 100) for number in range(len(every) + 1)]
 
-    def read(_: Any, told: OnFailure, noted: Noted) -> Iterator[tuple[ReadRange, Batch]]:
+    def read(_: Any, told: OnFailure, noted: Noted, __: Any) -> Iterator[tuple[ReadRange, Batch]]:
         for piece, values in zip(pieces[1:], every, strict=True):
             if unread and piece is pieces[1]:
                 told(pieces[0].place, ReadFailure(kind=RefusalKind.NO_LEADER, message="none leads", offset=0))
@@ -79,7 +80,7 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
     cutoffs: dict[TopicPartition, Cutoff] = {}
     counts: Counter[tuple[str, str]] = Counter()
     got: dict[int, list[int]] = {}
-    for batch in changed_rows(one, ARROW, cutoffs, counts, EpochNotes()):
+    for batch in changed_rows(one, ARROW, cutoffs, counts, EpochNotes(), ReadWaits()):
         for row in batch.to_pylist():
             got.setdefault(row["partition"], []).append(row["offset"])
             known = [place.partition for place in cutoffs]
@@ -98,6 +99,23 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
         assert f"the record at offset {wanted[number]} of t-{number}: KeyError in a step" in message
         assert "a secret" not in message
     assert counts[READ, "t"] == counts[KEPT, "t"] == sum(wanted.values())
+
+
+def test_a_batch_of_which_nothing_is_kept_comes_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the slot that takes the rows can look at its time."""
+    piece = ReadRange(TopicPartition("t", 0), 0, 100)
+    (batch,) = batches(built([(0, b"k", b"v", [])] * 3, Codec.NONE))
+    monkeypatch.setattr(row_tasks, "read_batches", lambda *_: iter([(piece, batch)]))
+    one = Alone(
+        spec=cast("Any", None),
+        read=cast("Any", None),
+        targets={piece.place: TopicPartition("a.t", 0)},
+        changes={"t": ArrowSteps((Sample(parts_per_million=0),), {"t": "a.t"}, b"s" * 16)},
+        rules={"t": RULE},
+    )
+    counts: Counter[tuple[str, str]] = Counter()
+    (got,) = changed_rows(one, ARROW, {}, counts, EpochNotes(), ReadWaits())
+    assert (got.num_rows, got.schema.names, counts[READ, "t"], counts[KEPT, "t"]) == (0, list(COLUMNS), 3, 0)
 
 
 KEYS = st.none() | st.binary(max_size=3)

@@ -75,7 +75,7 @@ WORDS = "Spark failed on ferry.transform.some ("
         (unread(0), [[0, 1], [2, 3], [4, 5]], [2, 3], WORDS),  # of nothing that is left: not again, for ever
         (BROKEN, [[0, 1], [2, 3], [4, 5]], [2, 3], f"{WORDS}KeyError in mask (f.py, line 3)): "),
         (GONE, [[0, 1], [2, 3]], [2, 3, 4, 5], f"{WORDS}a does not answer): "),
-        (TooSlow({"some": "it takes too long"}), [[0, 1], [2, 3]], [2, 3, 4, 5], "it takes too long"),
+        (TooSlow({0: "it takes too long"}), [[0, 1], [2, 3]], [2, 3, 4, 5], "it takes too long"),
         (Refused("another session"), [[0, 1], [2, 3]], [2, 3, 4, 5], "another session"),
     ],
 )

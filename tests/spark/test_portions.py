@@ -92,6 +92,17 @@ def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed(monk
     assert len(read[0]) > 1
 
 
+def test_slices_that_an_earlier_attempt_has_finished_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    (ends, _), read = written(monkeypatch, fine, reached={place("orders", 0): 100, place("orders", 1): 100})
+    assert ([end.slot for end in ends], read[0], read[1], read[2][-1][1]) == ([0], [], [], 100)
+
+
+def test_nothing_is_begun_when_earlier_attempts_have_finished_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job of no slots has none to ask for what all share; an error would take the copied bytes with it."""
+    found, read = written(monkeypatch, fine, reached={place("orders", number): 100 for number in range(3)})
+    assert (found, read) == (([], {}), {0: [], 1: [], 2: []})
+
+
 def test_a_slice_that_is_refused_is_left_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     against = replace(refusal("orders", 2), kind=RefusalKind.POISON)
     (ends, _), read = written(

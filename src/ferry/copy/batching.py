@@ -163,7 +163,9 @@ class Batching:
         self._begun.add(place)
         last = len(made.batches) - 1
         self._ready[place] = deque(
-            PreparedBatch(new.batch, new.runs, new.end, epoch, True, answers if index == last else ())
+            PreparedBatch(
+                new.batch, new.runs, new.end, epoch, True, answers if index == last else (), new.first_timestamp
+            )
             for index, new in enumerate(made.batches)
         )
 

@@ -99,7 +99,8 @@ class PartProgress:
     def sent(self, out: PreparedBatch) -> None:
         """Note a batch that was sent; all answers are awaited before the chunk counts."""
         batch, count = out.batch, out.batch.record_count
-        first, last = batch.base_timestamp, batch.max_timestamp
+        first = batch.first_timestamp if out.first_timestamp is None else out.first_timestamp
+        last = batch.max_timestamp
         self.end = max(self.end, out.end)
         self.records += count
         self.bytes += len(batch.data)

@@ -202,14 +202,15 @@ class TargetSlot(ABC):
 
     def _count_waits(self, part: PartProgress) -> None:
         """Give a part of the open chunk the waits since the last committed receipts."""
-        waits = (self._own_waits_s(), self._source.throttled_s, self._target.throttled_s)
-        ferry, source, target = (round(1000 * seconds) for seconds in waits)
+        ferry, source, target = (
+            round(1000 * seconds) for seconds in (*self._reading_waits_s(), self._target.throttled_s)
+        )
         self._throttled_now = ThrottleTime(ferry=ferry, source=source, target=target)
         part.throttled = self._throttled_now - self._throttled_before
 
-    def _own_waits_s(self) -> float:
-        """Return for how long reading waited by Ferry's own limit, in seconds."""
-        return 0.0
+    def _reading_waits_s(self) -> tuple[float, float]:
+        """Return for how long reading waited by Ferry's own limit, and by quotas of the source, in seconds."""
+        return 0.0, self._source.throttled_s
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Send positions by target partition, in the transaction.
@@ -360,8 +361,9 @@ class KafkaSlot(TargetSlot):
             self._count_waits(parts[0])
         return parts
 
-    def _own_waits_s(self) -> float:
-        return self._share.throttle.waited_s if self._share is not None else 0.0
+    def _reading_waits_s(self) -> tuple[float, float]:
+        own_s = self._share.throttle.waited_s if self._share is not None else 0.0
+        return own_s, self._source.throttled_s
 
     async def commit(self) -> None:
         """Commit the open transaction: send EndTxn(commit)."""

@@ -15,6 +15,7 @@ class PreparedBatch(NamedTuple):
     - `runs`: the source offsets of its records, as first offset and number; it covers those before `end`.
     - `source_epoch`: the leader epoch of the batch that they come from.
     - `answers`: when it is acknowledged, one batch of each of these answers is no longer needed.
+    - `first_timestamp`: of its first record; None where the header has it.
     """
 
     batch: Batch
@@ -23,6 +24,7 @@ class PreparedBatch(NamedTuple):
     source_epoch: int
     transcoded: bool
     answers: tuple[Answer, ...]
+    first_timestamp: int | None = None
 
     @property
     def start(self) -> int:

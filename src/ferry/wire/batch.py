@@ -93,6 +93,15 @@ class Batch(NamedTuple):
         return bool(self.attributes & _TIMESTAMP_TYPE)
 
     @property
+    def first_timestamp(self) -> int:
+        """The first record's timestamp; the largest where the header does not have it (log append, delete horizon).
+
+        A copy may have a delete horizon for a base without that bit: then the base is above the largest.
+        """
+        is_first = not self.attributes & (_TIMESTAMP_TYPE | _DELETE_HORIZON)
+        return min(self.base_timestamp, self.max_timestamp) if is_first else self.max_timestamp
+
+    @property
     def is_wrapper(self) -> bool:
         """Whether it is a compressed message of format v0 or v1, whose first offset is inside."""
         return self.magic != MAGIC and bool(self.codec)

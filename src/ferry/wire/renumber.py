@@ -19,12 +19,16 @@ OffsetSpan = tuple[int, int]
 
 
 class Renumbered(NamedTuple):
-    """`records` records with offset deltas 0, 1, 2 …; `runs` have their source offsets, in order."""
+    """`records` records with offset deltas 0, 1, 2 …; `runs` have their source offsets, in order.
+
+    Their timestamp deltas count from `base_timestamp`, which need not be the first one's.
+    """
 
     payload: Buffer
     records: int
     runs: list[OffsetSpan]
     base_timestamp: int
+    first_timestamp: int
     max_timestamp: int
 
 
@@ -52,7 +56,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
     at = copied = kept = 0  # bytes read, bytes passed on, records kept
     cut = size  # where the records from `end` on begin
     run_start = run_count = 0
-    previous, max_timestamp = -1, LOWEST
+    previous, first_timestamp, max_timestamp = -1, LOWEST, LOWEST
     last_delta = -1  # no varint: the first record's is always read
     skipped, behind_end = first - base, end - base
     try:
@@ -104,6 +108,8 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
                     time = (time - LOWEST) % 2**64 + LOWEST
                 if time > max_timestamp:
                     max_timestamp = time
+                if not kept:
+                    first_timestamp = time
             if offset != run_start + run_count:
                 if run_count:
                     runs.append((base + run_start, run_count))
@@ -142,6 +148,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
         kept,
         runs,
         base_timestamp if stamp is None else stamp,
+        first_timestamp if stamp is None else stamp,
         max_timestamp if stamp is None else stamp,
     )
 

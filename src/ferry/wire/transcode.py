@@ -46,6 +46,8 @@ class NewBatch(NamedTuple):
     batch: Batch
     runs: tuple[OffsetSpan, ...]
     end: int
+    first_timestamp: int
+    """The first record's, which the header need not have."""
 
 
 class Unsplittable(Exception):
@@ -142,6 +144,7 @@ def _encoded(found: Sequence[Message]) -> Renumbered:
         len(found),
         _runs([message.offset for message in found]),
         base,
+        base,
         max((message.timestamp for message in found), default=LOWEST),
     )
 
@@ -150,7 +153,10 @@ def _in_order(found: Renumbered, compression: Compression, limit: int | None, en
     """Return the records as batches, each with the source offset up to which it covers the source."""
     made = list(_fitting(found, compression, limit))
     ends = [*(part.runs[0][0] for part, _ in made[1:]), end][: len(made)]
-    return [NewBatch(batch, tuple(part.runs), behind) for (part, batch), behind in zip(made, ends, strict=True)]
+    return [
+        NewBatch(batch, tuple(part.runs), behind, part.first_timestamp)
+        for (part, batch), behind in zip(made, ends, strict=True)
+    ]
 
 
 def _fitting(found: Renumbered, compression: Compression, limit: int | None) -> Iterator[tuple[Renumbered, Batch]]:

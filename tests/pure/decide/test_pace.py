@@ -8,7 +8,7 @@ from ferry.features.records.rules.pace import Pace, Tasks, TransformTasks, edge_
 from tests.golden import Golden
 
 SMALL = TransformTasks(transform="small", tasks=range(1, 4), timeout_s=0)
-SLOW = TransformTasks(transform="slow", tasks=range(4, 6), timeout_s=600)
+SLOW = TransformTasks(transform="slow", tasks=range(4, 6), timeout_s=600, stream=1)
 
 
 def at(small: float, slow: float, done: frozenset[int] = frozenset()) -> Tasks:
@@ -29,9 +29,16 @@ def test_a_slow_transform_is_told_after_a_minute_and_each_time_that_it_has_doubl
 def test_only_what_has_a_limit_is_given_up(golden: Golden) -> None:
     pace = Pace([SMALL, SLOW])
     assert pace.given_up(at(1e6, 599)) == {}
-    (sentence,) = pace.given_up(at(1e6, 600)).values()
-    golden(sentence)
+    found = pace.given_up(at(1e6, 600))
+    assert list(found) == [SLOW.stream]
+    golden(found[SLOW.stream])
     assert Pace([SLOW]).given_up(Tasks(running={}, done=frozenset((4, 5)))) == {}
+
+
+def test_units_of_an_old_rule_and_slices_of_the_new_one_are_apart_by_their_stream() -> None:
+    units = replace(SLOW, tasks=range(1, 4), stream=0)
+    assert list(Pace([units, SLOW]).given_up(at(1, 601))) == [SLOW.stream]
+    assert len(Pace([units, SLOW]).slow(at(61, 61))) == 2
 
 
 def test_of_a_comparison_it_is_said_that_nothing_is_compared(golden: Golden) -> None:

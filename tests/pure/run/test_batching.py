@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
+from crc32c import crc32c
 from kafka.net.selector import NetworkSelector
 from kafka.record.default_records import DefaultRecordBatch
 
@@ -16,7 +18,8 @@ from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.transcode_pool import TranscodePool
 from ferry.kafka.connect.cluster import event_loop
 from ferry.kafka.fetch.fetch_buffer import Answer, FetchBuffer
-from ferry.model import Codec, Compression, Origin, RefusalKind
+from ferry.model import AgeStats, Codec, Compression, Origin, RefusalKind
+from ferry.wire.written import NewRecord, batch_of
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, piece
 from tests.pure.net.answers import PLACE
@@ -133,6 +136,26 @@ def test_parts_of_a_large_batch_give_its_memory_back_with_the_last(pack: Pack, b
     assert [bool(out.answers) for out in found] == [False] * (len(found) - 1) + [True]
     assert all(len(out.batch.data) <= 450 for out in found)
     assert (progress.records, progress.end, memory.needed) == (batch.record_count, batch.next_offset, 0)
+
+
+def test_the_age_of_a_tombstone_is_its_own_whatever_its_delete_horizon_is(
+    pack: Pack, buffer: FetchBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log cleaner has put the time of a later deletion in the place of the batch's first timestamp (KIP-534)."""
+    now, old, horizon = 1_000_000, 400_000, 1_500_000
+    monkeypatch.setattr("ferry.copy.chunk.wall_ms", lambda: now)
+    row = NewRecord(old, b"k", None, [])
+    written = bytearray(batch_of([NewRecord(horizon, b"gone", b"", []), row], Compression(codec=Codec.NONE)).data)
+    struct.pack_into(">h", written, 21, 0x40)
+    struct.pack_into(">q", written, 35, old)
+    struct.pack_into(">I", written, 17, crc32c(memoryview(written)[21:]))
+    buffer.put(fetched(bytes(written), PLACE), Answer(1))
+    progress = part(1)  # the first record, which only makes the base, is not copied
+    (out,) = pack(buffer, BatchingRules(), progress)
+    (record,) = DefaultRecordBatch(bytes(out.batch.data))
+    receipt = progress.receipt()
+    assert record.timestamp == receipt.min_timestamp_ms == receipt.mean_timestamp_ms == receipt.max_timestamp_ms == old
+    assert receipt.ages == AgeStats(min=now - old, mean=now - old, max=now - old, records=1)
 
 
 def refused(pack: Pack, buffer: FetchBuffer, rules: BatchingRules) -> tuple[RefusalKind, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,17 +14,19 @@ from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Cutoff
+from ferry.features.records.acts.reading import ReadWaits
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows, rows_of_piece
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.connect import codes
 from ferry.messages.refusals import refused
-from ferry.model import RefusalKind, Segment, TopicPartition
+from ferry.model import NOT_THROTTLED, Receipt, RefusalKind, Segment, ThrottleTime, TopicPartition
 from tests.pure.protocol.world import TOPIC
 from tests.pure.run.unit_flows import record_batches
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane, at_work, place
 from tests.pure.scripted.row_lane import rows_of, rows_port
+from tests.pure.scripted.wire import scripted
 
 both_versions = pytest.mark.parametrize("version", [1, 2])
 READ_COLUMNS = ("topic", *COLUMNS[2:8], "poison", "target")
@@ -145,6 +148,82 @@ def test_rows_that_a_transform_leaves_out_are_holes_of_the_receipt() -> None:
             Segment(source_start=1, target_start=0, count=2),
             Segment(source_start=4, target_start=2, count=1),
         )
+
+
+NO_ROWS = pa.RecordBatch.from_arrays([pa.nulls(0) for _ in COLUMNS], names=list(COLUMNS))
+"""What a batch of the source becomes if its records are left out."""
+
+
+def test_rows_that_are_far_apart_hold_no_transaction_open() -> None:
+    """A filter keeps one record in many, and a throttle makes each batch take 5 s."""
+    lane = Lane([[3], [3]])
+    with scripted(lane.source, lane.target) as (clock, clusters):
+
+        def sparse() -> Iterator[pa.RecordBatch]:
+            first, *_, last = rows_of(lane)
+            yield first
+            for _ in range(10):
+                clock.skipped += 5
+                yield NO_ROWS
+            yield last
+
+        lane.connect(clusters)
+        lane.port = lambda wiring: RowSlot(wiring, rows=Rows(sparse()))
+        attempt, began = lane.begin(lane.open("r")), clock.skipped
+        ends: list[tuple[int, list[int]]] = []
+
+        def committed(receipts: list[Receipt]) -> None:
+            ends.append((int(clock.skipped - began), [one.end for one in receipts]))
+
+        assert lane.copy(attempt, committed=committed).retries == 0
+        assert ends == [(30, [2]), (50, [3, 3])]
+
+
+def test_the_event_loop_works_while_rows_are_read() -> None:
+    lane, turns = Lane([[6]]), list[bool]()
+    with at_work(lane):
+
+        def slow() -> Iterator[pa.RecordBatch]:
+            for batch in rows_of(lane):
+                turn = threading.Event()
+                lane.clusters[1].loop.call_soon_threadsafe(turn.set)
+                turns.append(turn.wait(5))
+                yield batch
+
+        lane.port = lambda wiring: RowSlot(wiring, rows=Rows(slow()))
+        lane.copy(lane.begin(lane.open("r")))
+        assert (turns, lane.is_whole()) == ([True] * 3, True)
+
+
+def test_a_slot_whose_rows_are_all_left_out_can_be_stopped() -> None:
+    lane, read = Lane([[6]]), list[int]()
+
+    def none() -> Iterator[pa.RecordBatch]:
+        for number in range(1000):
+            read.append(number)
+            yield NO_ROWS
+
+    lane.port = lambda wiring: RowSlot(wiring, rows=Rows(none()))
+    with at_work(lane):
+        result = lane.copy(lane.begin(lane.open("r")), stop=lambda: len(read) >= 3)
+        assert (result.stopped, result.receipts, len(read)) == (True, [], 3)
+
+
+def test_receipts_have_the_waits_of_what_reads_meanwhile() -> None:
+    lane, waits = Lane([[6]]), ReadWaits()
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        for batch in rows_of(lane):
+            waits.throttle_s += 1.5
+            waits.quota_s += 0.25
+            yield batch
+
+    lane.port = lambda wiring: RowSlot(wiring, rows=Rows(slow()), waits=waits)
+    with at_work(lane):
+        receipts = lane.copy(lane.begin(lane.open("r")), chunk_bytes=1).receipts
+        throttled = [one.throttled for one in receipts]
+        assert throttled[0] == ThrottleTime(ferry=1500, source=250)
+        assert sum(throttled, NOT_THROTTLED) == ThrottleTime(ferry=4500, source=750)
 
 
 AIM = TopicPartition("b.t", 0)

@@ -277,3 +277,18 @@ def test_restamping_leaves_the_digest_alone(batch: Batch) -> None:
 
 def test_the_header_is_61_bytes() -> None:
     assert struct.calcsize(HEADER.format) == HEADER_BYTES == 61
+
+
+@pytest.mark.parametrize(
+    ("attributes", "base", "largest", "found"),
+    [
+        pytest.param(0, 1_000, 2_000, 1_000, id="the base"),
+        pytest.param(0x08, 1_000, 2_000, 2_000, id="log append time"),
+        pytest.param(0x40, 1_000, 2_000, 2_000, id="the base is a delete horizon"),
+        pytest.param(0, 9_000, 2_000, 2_000, id="in a copy that does not say so"),
+        pytest.param(0, -1, -1, -1, id="no timestamp"),
+    ],
+)
+def test_the_first_timestamp_of_a_batch(attributes: int, base: int, largest: int, found: int) -> None:
+    (batch,) = batches(HEADER.pack(0, 49, 0, 2, 0, attributes, 0, base, largest, -1, -1, -1, 1))
+    assert batch.first_timestamp == found

@@ -81,6 +81,7 @@ def assert_same(found: Sequence[NewBatch], wanted: Sequence[tuple[int, Record]],
     said = [start + index for new in found for start, count in new.runs for index in range(count)]
     assert said == [offset for offset, _ in wanted]
     for new in found:
+        assert new.first_timestamp == opened(new.batch)[0][0]
         assert sum(count for _, count in new.runs) == new.batch.record_count
         assert all(start + count < after for (start, count), (after, _) in pairwise(new.runs)), "runs touch"
     assert [new.end for new in found[:-1]] == [new.runs[0][0] for new in found[1:]]

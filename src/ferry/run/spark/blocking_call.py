@@ -23,6 +23,11 @@ class Call(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="ferry-call", daemon=True)
         self._thread.start()
 
+    def is_over(self, wait_s: float | None) -> bool:
+        """Wait for so many seconds at most, and return whether `work` has ended; None waits until then."""
+        self._thread.join(wait_s)
+        return not self._thread.is_alive()
+
     def result(self) -> T:
         """Wait for what `work` returns or raises; a signal handler's exception ends the wait, not the work."""
         self._thread.join()

@@ -61,21 +61,34 @@ class ReadSpec:
     """Whether one piece is read after the other, in their order; else all at once."""
 
 
+@dataclass(slots=True)
+class ReadWaits:
+    """For how many seconds reading was held back so far; the reading thread writes, others may read."""
+
+    throttle_s: float = 0.0
+    """Fetches waited for Ferry's own throttle."""
+    quota_s: float = 0.0
+    """Brokers asked for a pause."""
+
+
 Noted = Callable[[TopicPartition, Mark], None]
 """Is called with how far a log was read, and its leader epoch there."""
 
 
 def read_batches(
-    spec: ReadSpec, on_failure: OnFailure | None = None, noted: Noted | None = None
+    spec: ReadSpec,
+    on_failure: OnFailure | None = None,
+    noted: Noted | None = None,
+    waits: ReadWaits | None = None,
 ) -> Iterator[tuple[ReadRange, Batch]]:
     """Return the data batches of committed records that are in the pieces, in offset order within each.
 
     Their checksums are right. The first and last batch of a piece may hold records outside of it. A batch is a view of
     memory that is used again once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be
     read, Unreachable. With `on_failure`, that is called for a piece that cannot be read on, after its last batch, and
-    the others are read.
+    the others are read. `waits` are kept up to date.
     """
-    reading = _Reading(spec)
+    reading = _Reading(spec, waits or ReadWaits())
     try:
         for piece, found in reading.found():
             if isinstance(found, Batch):
@@ -110,8 +123,9 @@ def marks_of(written: Iterable[Slice], pieces: Iterable[ReadRange]) -> dict[Topi
 class _Reading:
     """The thread that reads, and what it passes on."""
 
-    def __init__(self, spec: ReadSpec) -> None:
+    def __init__(self, spec: ReadSpec, waits: ReadWaits) -> None:
         self._spec = spec
+        self._waits = waits
         self._pieces = {piece.place: piece for piece in spec.pieces}
         self._found: SimpleQueue[tuple[ReadRange, Fetched | ReadFailure | Mark] | Exception | None] = SimpleQueue()
         """None ends it."""
@@ -181,6 +195,8 @@ class _Reading:
                 for place in dict.fromkeys(arrived):
                     self._hand_over(buffer, place)
                 self._release(buffer)
+                self._waits.throttle_s = throttle.waited_s if throttle is not None else 0.0
+                self._waits.quota_s = cluster.throttled_s
                 if not buffer.exhausted():
                     await buffer.news(_LOOK_SECONDS)
                 elif self._spec.in_order and self._held:

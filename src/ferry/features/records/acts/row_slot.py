@@ -24,6 +24,7 @@ from ferry.copy.row_scope import Todo
 from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Cutoffs, narrowed, refusal_of_unit
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
+from ferry.features.records.acts.reading import ReadWaits
 from ferry.features.records.acts.row_parts import RepartitionedPart, RowPart, SlicePart
 from ferry.features.records.acts.rows import RowBatch, Rows
 from ferry.features.records.acts.source_logs import EpochNotes, Marks, SourceLogs
@@ -39,6 +40,9 @@ KEPT_BYTES = 48 << 20
 """A chunk ends when its records, which are kept until it counts, have so many bytes before they are compressed."""
 
 MOST_RECORDS = 10_000
+
+_LOOK_SECONDS = 0.02
+"""While rows are read, the event loop has a turn so often."""
 
 _NONE = np.zeros(1, np.bool_)
 
@@ -61,11 +65,13 @@ class RowSlot(TargetSlot):
         cutoffs: Cutoffs = _NO_CUTOFFS,
         seen: Marks = _NONE_SEEN,
         notes: EpochNotes | None = None,
+        waits: ReadWaits | None = None,
     ) -> None:
         """Take the rows; `rules` are by source topic, at least those whose rows may be letters.
 
         Rows from the `cutoffs` on do not come. For slices it may grow while rows come, until the first row of another
-        one. `seen` is what `seen_before` has found; `notes` are of rows that are read while they are written.
+        one. `seen` is what `seen_before` has found. `notes` and `waits` are of rows that are read while they are
+        written. For others it is not known for how long reading waited, and the receipts have none of it.
         """
         super().__init__(wiring)
         self._rows = rows
@@ -73,6 +79,7 @@ class RowSlot(TargetSlot):
         self._rules = rules
         self._cutoffs = cutoffs
         self._sources = SourceLogs(source=wiring.source, seen=seen, notes=notes)
+        self._waits = waits or ReadWaits()
         self._letterbox = DeadLetterWriter(wiring.target, self._writer, wiring.ref.flow)
         self._left: list[RowPart] = []
         """Parts of what is not copied completely yet, in the order of the rows. Nothing of the first one's chunk is
@@ -177,7 +184,10 @@ class RowSlot(TargetSlot):
         )
 
     async def copy_chunk(self) -> Sequence[RowPart]:
-        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
+        """Produce the next chunk's data inside a transaction, all acknowledged.
+
+        A chunk whose time is over ends once it has anything. It is empty when nothing is left, or `stop()`.
+        """
         plan = self._plan
         if plan is None or not self._left:
             return []
@@ -185,11 +195,12 @@ class RowSlot(TargetSlot):
         queue = ProduceQueue(self._target, self._writer, lambda: None)
         until = time.monotonic() + self._limits.chunk_seconds
         sent = self._taken = 0
-        while self._left and self._has_room(sent) and time.monotonic() < until and not self._stop():
+        while self._left and self._has_room(sent, self._left[0]) and not self._stop():
             part = self._left[0]
-            if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - MOST_RECORDS:
+            moved = any(one.moved for one in found)
+            if moved and time.monotonic() >= until:
                 break
-            rows, letters, is_over = self._next_rows(part)
+            rows, letters, is_over = await self._next_rows(part, until, moved=moved)
             if not found or found[-1] is not part:
                 found.append(part)
             if rows:
@@ -217,7 +228,9 @@ class RowSlot(TargetSlot):
             self._count_waits(found[0])
         return found
 
-    def _has_room(self, sent: int) -> bool:
+    def _has_room(self, sent: int, part: RowPart) -> bool:
+        if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - MOST_RECORDS:
+            return False
         return sent < self._limits.chunk_bytes and self._taken < KEPT_BYTES
 
     def _following(self, plan: Plan, part: RowPart) -> RowPart:
@@ -234,17 +247,29 @@ class RowSlot(TargetSlot):
             following.source_epochs = part.source_epochs
         return following
 
-    def _next_rows(self, part: RowPart) -> tuple[list[RowBatch], list[DeadLetter], bool]:
+    async def _next_rows(
+        self, part: RowPart, until: float, *, moved: bool
+    ) -> tuple[list[RowBatch], list[DeadLetter], bool]:
         """Return the rows of a part's next batch, the dead letters between them, and whether the part ends with them.
 
-        Raises Dropped at a row that is refused, and Refused at one that is for another slot.
+        It is what has come so far if the time is over, or `stop()`. A chunk that has nothing yet, which is not `moved`,
+        waits on for its first row. Raises Dropped at a row that is refused, and Refused at one that is for another
+        slot.
         """
         target = part.piece.target
         room = min(self._limits.chunk_bytes, batch_room(self._batch_bytes.get(target.topic)))
         found: list[RowBatch] = []
         letters: list[DeadLetter] = []
         count = 0
-        while (row_batch := self._rows.next()) is not None and row_batch.target <= target:
+        while not self._stop() and (time.monotonic() < until or not (moved or count)):
+            if not self._rows.is_ready(_LOOK_SECONDS):
+                await self._target.loop.sleep(0)
+                continue
+            row_batch = self._rows.next()
+            if row_batch is None or row_batch.target > target:
+                if row_batch is not None:
+                    self._check_own(row_batch)
+                return found, letters, True
             wanted = part.wanted(row_batch) if row_batch.target == target else _NONE
             if not wanted[0]:
                 self._check_own(row_batch)
@@ -265,9 +290,7 @@ class RowSlot(TargetSlot):
                 found.append(mine)
             else:
                 letters.append(DeadLetter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
-        if row_batch is not None:
-            self._check_own(row_batch)
-        return found, letters, True
+        return found, letters, False
 
     def _check_own(self, row_batch: RowBatch) -> None:
         """Raise Refused for rows of partitions that this slot does not write."""
@@ -297,6 +320,9 @@ class RowSlot(TargetSlot):
             raise verdict([found])
         return await queue.send_batch(part, part.outgoing(rows, batch), at, first=first)
 
+    def _reading_waits_s(self) -> tuple[float, float]:
+        return self._waits.throttle_s, self._source.throttled_s + self._waits.quota_s
+
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Send the positions of slices.
 
@@ -312,7 +338,9 @@ class RowSlot(TargetSlot):
         self._rows.settle()
 
     async def end(self) -> None:
-        """Leave the rows as they are: Spark ends them."""
+        """Wait for the batch that is being read, and leave all else as it is: Spark ends it."""
+        while self._rows.is_reading(_LOOK_SECONDS):
+            await self._target.loop.sleep(0)
 
 
 def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Epochs:

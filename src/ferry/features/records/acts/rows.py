@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from ferry.config.flow.transforms import Poison
 from ferry.errors import Refused
 from ferry.features.records.rules.dead_letters import PoisonRule, poison_sentence
 from ferry.model import TopicPartition
+from ferry.run.spark.blocking_call import Call
 from ferry.run.spark.columns import ints, nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import name_bytes, numbers_of
 from ferry.wire.encoding import RecordColumns
@@ -135,44 +137,72 @@ class RowBatch(NamedTuple):
 
 
 class Rows:
-    """Reads rows in order, and goes back to the last `settle`."""
+    """Reads rows in order, and goes back to the last `settle`.
+
+    Batches come from a thread, because a slow source or a throttle may make one wait. One that is empty says that rows
+    were read and left out.
+    """
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = iter(batches)
+        self._coming: Call[pa.RecordBatch | None] | None = None
         self._kept: deque[pa.RecordBatch] = deque()
         self._opened = 0  # how many of those kept
         self._open: deque[RowBatch] = deque()
         self._passed = 0  # rows of the first one kept that were settled
         self._last: tuple[TopicPartition, int, int] | None = None
+        self._ended = False
         self._broken: Exception | None = None
 
     def next(self) -> RowBatch | None:
         """Return the next rows for one place without taking them; None after the last. Raises Refused out of order."""
-        while not self._open:
-            if self._opened == len(self._kept):
-                batch = self._pulled()
-                if batch is None:
-                    return None
-                self._kept.append(batch)
-            self._open = deque(_row_batches(self._kept[self._opened]))
-            self._opened += 1
-        return self._open[0]
+        while not self.is_ready(None):
+            pass
+        return self._open[0] if self._open else None
 
-    def _pulled(self) -> pa.RecordBatch | None:
-        """Return the next batch.
+    def is_ready(self, wait_s: float | None) -> bool:
+        """Report whether `next` answers at once; wait so many seconds at most, None: until a batch comes.
+
+        It is False after an empty batch, too, so that the caller can look at its time. Raises what `next` raises.
+        """
+        while not self._open:
+            if self._opened < len(self._kept):
+                self._open = deque(_row_batches(self._kept[self._opened]))
+                self._opened += 1
+            elif self._ended:
+                return True
+            elif not self._has_come(wait_s):
+                return False
+        return True
+
+    def is_reading(self, wait_s: float) -> bool:
+        """Report whether a batch is still being read, after so many seconds at most."""
+        return self._coming is not None and not self._coming.is_over(wait_s)
+
+    def _has_come(self, wait_s: float | None) -> bool:
+        """Keep the next batch if it comes in this time, or note the end; report whether there is something new.
 
         After an error, raise that again: an iterator that has raised seems to be at its end.
         """
         if self._broken is not None:
             raise self._broken
+        if self._coming is None:
+            self._coming = Call(partial(next, self._batches, None))
+        if not self._coming.is_over(wait_s):
+            return False
+        came, self._coming = self._coming, None
         try:
-            batch = next(self._batches, None)
+            batch = came.result()
             if batch is not None:
                 self._check_order(batch)
         except Exception as error:
             self._broken = error
             raise
-        return batch
+        if batch is None:
+            self._ended = True
+        elif batch.num_rows:
+            self._kept.append(batch)
+        return batch is None or batch.num_rows > 0
 
     def take(self, count: int) -> RowBatch:
         """Take so many of the rows that `next` has returned."""

@@ -21,6 +21,8 @@ class TransformTasks:
     tasks: range
     timeout_s: float
     """Most seconds that one of them may take; 0: no limit."""
+    stream: int = 0
+    """Its number among the streams of the job: a transform has two if units are finished by its old rule."""
     done: str = "written"
     """What happens to the changed records when all are changed: they are written, or compared."""
 
@@ -47,15 +49,15 @@ class Pace:
     """The state of the transforms of one stage. A transform is reported each time that its time has doubled."""
 
     shares: Sequence[TransformTasks]
-    _warned: dict[str, float] = field(default_factory=dict)
+    _warned: dict[int, float] = field(default_factory=dict)
 
     def slow(self, tasks: Tasks) -> list[str]:
         """Make a sentence for each transform that is slow by now, and was not reported yet."""
         found = []
         for share, longest in self._longest(tasks):
-            if longest < self._warned.get(share.transform, SLOW_SECONDS):
+            if longest < self._warned.get(share.stream, SLOW_SECONDS):
                 continue
-            self._warned[share.transform] = max(2 * longest, SLOW_SECONDS)
+            self._warned[share.stream] = max(2 * longest, SLOW_SECONDS)
             done = sum(number in tasks.done for number in share.tasks)
             key = f"ferry.transform.{share.transform}.timeout.ms"
             ends = f"it is ended after {share.timeout_s:.0f} s" if share.timeout_s else f"{key} would end it"
@@ -65,10 +67,10 @@ class Pace:
             )
         return found
 
-    def given_up(self, tasks: Tasks) -> dict[str, str]:
-        """Return, by transform, the sentence that says why it is ended: a task takes longer than it may."""
+    def given_up(self, tasks: Tasks) -> dict[int, str]:
+        """Return, by stream, the sentence that says why its transform is ended: a task takes longer than it may."""
         return {
-            share.transform: f"ferry.transform.{share.transform} takes too long: a task ran for {longest:.0f} s and "
+            share.stream: f"ferry.transform.{share.transform} takes too long: a task ran for {longest:.0f} s and "
             f"was ended, and nothing of it is {share.done}; {_remedy(share)}"
             for share, longest in self._longest(tasks)
             if share.timeout_s and longest >= share.timeout_s

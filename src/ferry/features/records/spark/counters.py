@@ -56,9 +56,12 @@ class Counters:
         """Return a function that adds the counts of a task, which counts by itself and reports once."""
         return partial(_add, self._counts, stream)
 
-    def forget(self) -> None:
-        """Reset the counts, before another job is counted."""
-        self._counts.value = {}
+    def forget(self, *, but: int | None = None) -> None:
+        """Reset the counts, before another job is counted; those of stream number `but` stay.
+
+        A task of that job has the same number as before, so its own count takes the place of the one that stayed.
+        """
+        self._counts.value = {place: number for place, number in self._counts.value.items() if place[2] == but}
 
     def totals(self) -> dict[str, FilterCounts]:
         """Return the counts by topic. Call it when the job is done."""

@@ -37,11 +37,8 @@ from ferry.run.spark.columns import Stage
 from ferry.run.spark.session import at_once, slot_frame
 from ferry.run.spark.stage import ROW
 
-_ALONE = -1
+ALONE = -1
 """Takes the place of a stream's number for what Python reads alone."""
-
-ReadTasks = Sequence[tuple[ReadRange, ...]]
-"""What each task reads of the source, by task."""
 
 _DEALT = StructType(
     [
@@ -53,6 +50,17 @@ _DEALT = StructType(
         StructField("letter", StringType(), nullable=True),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """What a stream's tasks read of the source: each has one or more of `reads`, which it reads in turn."""
+
+    reads: Sequence[tuple[ReadRange, ...]]
+    tasks: int
+    """At least one, which also a stream has of which nothing is left to read."""
+    together: int
+    """How many tasks of the stage read at the same time, those of other streams as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +118,8 @@ class RowJob:
 
 
 def unshuffled_frame(job: RowJob) -> DataFrame:
-    """Make the frame of slots that Python writes alone, one task each."""
+    """Make the frame of slots that Python writes alone, one task each, or fewer tasks where they share a rate."""
+    together = together_of(job, len(job.specs))
     of_topic = {piece.source.topic: stream for stream in job.streams for piece in stream.pieces}
     slices: dict[int, list[Slice]] = {slot: [] for slot in job.specs}
     for piece in job.pieces:
@@ -123,13 +132,14 @@ def unshuffled_frame(job: RowJob) -> DataFrame:
         parts = tuple(ReadRange(piece.source, piece.start, piece.end) for piece in mine if piece.start < piece.end)
         tasks[slot] = Alone(
             spec=spec,
-            read=replace(_read_spec(job, mine, parts, len(job.specs)), in_order=True),
+            read=replace(_read_spec(job, mine, parts, together), in_order=True),
             targets={piece.source: piece.target for piece in mine},
             changes={topic: plain for topic in topics if (plain := of_topic[topic].plain) is not None},
             rules={topic: of_topic[topic].rule for topic in topics},
         )
-    return slot_frame(job.spark, tasks, len(tasks)).mapInArrow(
-        partial(write_unshuffled, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(_ALONE)), ROW
+    return slot_frame(job.spark, tasks, together).mapInArrow(
+        partial(write_unshuffled, tasks, job.cutoffs, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(ALONE)),
+        ROW,
     )
 
 
@@ -147,13 +157,18 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[TransformTasks], int]:
         for number, stream in enumerate(job.streams)
         if stream.pieces
     }
-    begin = edge_tasks(sum(max(1, len(tasks)) for tasks in read.values()), len(slots))
+    total = sum(len(tasks) for tasks in read.values())
+    most = together_of(job, total)
+    counts = {number: max(1, len(tasks) * most // max(1, total)) for number, tasks in read.items()}
+    together = sum(counts[number] for number, tasks in read.items() if tasks)
+    begin = edge_tasks(sum(counts.values()), len(slots))
     rows = _edge_rows(job.spark, len(slots), begin)
     shares: list[TransformTasks] = []
     for number, tasks in read.items():
         stream = job.streams[number]
-        rows = rows.unionByName(_rows(job, indexes, stream, number, tasks))
-        shares.append(share_of(stream, tasks, begin))
+        spread = Spread(reads=tasks, tasks=counts[number], together=together)
+        rows = rows.unionByName(_rows(job, indexes, stream, number, spread))
+        shares.append(share_of(job, number, spread, begin))
         begin = shares[-1].tasks.stop
     ordered = rows.repartitionById(len(slots), sf.col(SLOT_INDEX)).sortWithinPartitions(*COLUMNS[:4])
     rules = {piece.source.topic: stream.rule for stream in job.streams for piece in stream.pieces}
@@ -161,16 +176,25 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[TransformTasks], int]:
     return answer, shares, begin
 
 
-def share_of(stream: Stream, tasks: ReadTasks, begin: int) -> TransformTasks:
-    """Return the tasks of a stage, from number `begin` on, that carry out a stream's transform.
+def together_of(job: RowJob, count: int) -> int:
+    """Return in how many tasks so much is read at the same time, at least one.
 
-    It is one task if nothing is read.
+    If they share a rate, there are no more tasks than Spark runs at once, as for slots that copy bytes. So no task
+    waits for a core while its share of the rate is unused, and no more of them read than have a share.
     """
-    numbers = range(begin, begin + max(1, len(tasks)))
-    return TransformTasks(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s)
+    if count < 2 or job.spec.limits.rate is None:
+        return max(1, count)
+    return min(count, at_once(job.spark))
 
 
-def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tasks: ReadTasks) -> DataFrame:
+def share_of(job: RowJob, number: int, spread: Spread, begin: int) -> TransformTasks:
+    """Return the tasks of a stage, from number `begin` on, that carry out the transform of a stream, by its number."""
+    stream = job.streams[number]
+    numbers = range(begin, begin + spread.tasks)
+    return TransformTasks(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s, stream=number)
+
+
+def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, spread: Spread) -> DataFrame:
     """Make the rows of the stream of this number, and count what is read and what is kept of it.
 
     ```
@@ -183,18 +207,21 @@ def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tas
     units = [piece for piece in stream.pieces if piece.dealt]
     rule = stream.rule
     deal = partial(kept_rows, indexes, slices, rule) if slices else partial(dealt_rows, indexes, units, rule)
-    reading = read_by(job, stream.pieces, tasks, read)
+    reading = read_by(job, stream.pieces, spread, read)
     return stream.change(reading, in_one_worker(kept, deal), _DEALT)
 
 
-def read_by(job: RowJob, pieces: Sequence[Slice], tasks: ReadTasks, first: Stage = iter) -> Read:
-    """Return a function that reads what the tasks are assigned of the pieces; the records go through `first` there."""
-    specs = [_read_spec(job, pieces, of_task, len(tasks)) for of_task in tasks]
-    return lambda then, columns: read_frame(job.spark, specs, in_one_worker(first, then), columns)
+def read_by(job: RowJob, pieces: Sequence[Slice], spread: Spread, first: Stage = iter) -> Read:
+    """Return a function that reads what is spread of the pieces; the records go through `first` in the same tasks."""
+    specs = [_read_spec(job, pieces, parts, spread.together) for parts in spread.reads]
+    return lambda then, columns: read_frame(job.spark, specs, in_one_worker(first, then), columns, spread.tasks)
 
 
-def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ...], tasks: int) -> ReadSpec:
-    """Describe how one of `tasks` tasks reads its parts of the source; `written` are the slices and units of them."""
+def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ...], together: int) -> ReadSpec:
+    """Describe how parts of the source are read while so many tasks read `together`.
+
+    `written` are the slices and units of these parts.
+    """
     spec = job.spec
     rate = spec.limits.rate
     topic_ids = {piece.source.topic: piece.source_topic_id for piece in written}
@@ -207,9 +234,7 @@ def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ..
         patience_s=spec.patience_s,
         isolation=spec.limits.isolation,
         marks=marks_of(written, parts),
-        bytes_per_second=None
-        if rate is None
-        else max(1, rate.bytes_per_second // min(max(1, tasks), at_once(job.spark))),
+        bytes_per_second=None if rate is None else max(1, rate.bytes_per_second // together),
     )
 
 

@@ -22,14 +22,16 @@ from ferry.model import TopicPartition
 from ferry.run.spark.columns import Stage
 
 
-def read_frame(spark: SparkSession, tasks: Sequence[ReadSpec], then: Stage, columns: StructType) -> DataFrame:
-    """Return what `then` makes of what the tasks read, in the same worker. Nothing is read before an action.
+def read_frame(
+    spark: SparkSession, reads: Sequence[ReadSpec], then: Stage, columns: StructType, tasks: int | None = None
+) -> DataFrame:
+    """Return what `then` makes of what is read, in the same worker. Nothing is read before an action.
 
-    `then` gets the columns of the source `ferry`. Partitions that cannot be read on raise Unread together, at the end
-    of the task.
+    There is a task for each of `reads`, or so many `tasks` that have some each, one after the other. `then` gets the
+    columns of the source `ferry`. Partitions that cannot be read on raise Unread together, at the end of the task.
     """
-    read = partial(read_apart, list(tasks), to_arrow_schema(SCHEMA, timezone="UTC"))
-    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(in_one_worker(read, then), columns)
+    read = partial(read_apart, list(reads), to_arrow_schema(SCHEMA, timezone="UTC"))
+    return spark.range(0, len(reads), 1, tasks or max(1, len(reads))).mapInArrow(in_one_worker(read, then), columns)
 
 
 def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from ferry.copy.task import SlotTask
 from ferry.errors import Retryable
 from ferry.features.records.acts.cutoffs import Cutoff, Cutoffs, Failure
-from ferry.features.records.acts.reading import ReadSpec, read_batches
+from ferry.features.records.acts.reading import ReadSpec, ReadWaits, read_batches
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows, rows_of_piece
 from ferry.features.records.acts.source_logs import EpochNotes, Marks
@@ -57,21 +57,25 @@ class Alone:
 
 
 def write_unshuffled(
-    slots: Mapping[int, Alone], schema: pa.Schema, tell: Callable[[Found], None], batches: Iterable[pa.RecordBatch]
+    slots: Mapping[int, Alone],
+    withheld: Cutoffs,
+    schema: pa.Schema,
+    tell: Callable[[Found], None],
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Copy every slot named in `batches`; the end of a slot that failed is an answer, too, so that the others continue.
 
-    `schema` is that of the source `ferry`. `tell` gets how many records were read and kept. Anything but a FerryError
-    is raised: Spark then tries the task again, perhaps elsewhere.
+    Slices are refused from what is `withheld` on. `schema` is that of the source `ferry`. `tell` gets, once, how many
+    records were read and kept. Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
     """
+    counts: Counter[tuple[str, str]] = Counter()
     for batch in batches:
-        counts: Counter[tuple[str, str]] = Counter()
         for slot in batch.column("slot").to_pylist():
-            one, cutoffs, notes = slots[slot], dict[TopicPartition, Cutoff](), EpochNotes()
-            records = Rows(changed_rows(one, schema, cutoffs, counts, notes))
-            port_of = partial(RowSlot, rows=records, rules=one.rules, cutoffs=cutoffs, notes=notes)
+            one, cutoffs, notes, waits = slots[slot], dict(withheld), EpochNotes(), ReadWaits()
+            records = Rows(changed_rows(one, schema, cutoffs, counts, notes, waits))
+            port_of = partial(RowSlot, rows=records, rules=one.rules, cutoffs=cutoffs, notes=notes, waits=waits)
             yield batch_of_rows(answer_rows(run_slot_in_spark(one.spec, port_of)))
-        tell(counts)
+    tell(counts)
 
 
 def changed_rows(
@@ -80,12 +84,14 @@ def changed_rows(
     cutoffs: dict[TopicPartition, Cutoff],
     counts: Counter[tuple[str, str]],
     notes: EpochNotes,
+    waits: ReadWaits,
 ) -> Iterator[pa.RecordBatch]:
     """Return the slot's records, changed, as COLUMNS of `ferry.features.records.acts.rows`.
 
-    It adds to `counts` and `notes`. If a partition cannot be read from a record on, or a step breaks off there, the
-    partition's rows end there. The failure is put into `cutoffs` before the first row after it comes. Raises what
-    `read_batches` raises without `on_failure`.
+    A batch of which nothing is kept comes empty, so that the slot can look at its time. It adds to `counts`, `notes`
+    and `waits`. If a partition cannot be read from a record on, or a step breaks off there, the partition's rows end
+    there. The failure is put into `cutoffs` before the first row after it comes. Raises what `read_batches` raises
+    without `on_failure`.
     """
 
     def on_failure(place: TopicPartition, failure: Failure) -> None:
@@ -94,15 +100,14 @@ def changed_rows(
             refusal = refused_as(failure.message, *place, kind=failure.kind)
             cutoffs[place] = Cutoff(offset=failure.offset, refusal=refusal)
 
-    for piece, batches in groupby(read_batches(one.read, on_failure, notes.note), itemgetter(0)):
+    for piece, batches in groupby(read_batches(one.read, on_failure, notes.note, waits), itemgetter(0)):
         topic = piece.place.topic
         rule, target = one.rules[topic], one.targets[piece.place]
         for batch in rows_of(batches, EVERYTHING, schema, on_failure):
             changed, failure = _changed(one.changes[topic], rule, piece, batch)
             counts[READ, topic] += batch.num_rows if failure is None else _before(failure.offset, batch)
             counts[KEPT, topic] += changed.num_rows
-            if changed.num_rows:
-                yield rows_of_piece(rule, changed, target)
+            yield rows_of_piece(rule, changed, target)
             if failure is not None:
                 on_failure(piece.place, failure)
                 break

@@ -28,7 +28,16 @@ from ferry.features.records.rules.ranges import distributed, ranges_of
 from ferry.features.records.spark.compiling import compile_long_work
 from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
 from ferry.features.records.spark.record_errors import faults_of
-from ferry.features.records.spark.row_frames import RowJob, read_by, share_of, shuffled_frame, unshuffled_frame
+from ferry.features.records.spark.row_frames import (
+    ALONE,
+    RowJob,
+    Spread,
+    read_by,
+    share_of,
+    shuffled_frame,
+    together_of,
+    unshuffled_frame,
+)
 from ferry.features.records.spark.row_stage import count
 from ferry.features.records.spark.schema import COUNT
 from ferry.features.records.spark.streams import Stream, refuse_remote
@@ -53,9 +62,12 @@ def write_in_portions(job: RowJob, reached: Mapping[TopicPartition, int], each: 
     have come. A slice that is refused is not continued, nor are those of a slot that failed. Units cannot be cut, so
     all of them are in the first portion. If Spark fails, all slots of the job fail.
     """
-    left = {piece.source: piece for piece in job.pieces if not piece.dealt}
-    at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
+    slices = {piece.source: piece for piece in job.pieces if not piece.dealt}
+    at = {place: max(piece.start, reached.get(place, 0)) for place, piece in slices.items()}
+    left = {place: piece for place, piece in slices.items() if at[place] < piece.end}
     units = {piece.slot for piece in job.pieces if piece.dealt}
+    if not (units or left):
+        return [], {}
     ends: dict[int, SlotResult] = {}
     sifted: Mapping[str, FilterCounts] = {}
     try:
@@ -165,8 +177,8 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
     The job is first without what is after the cutoffs, then also without what fell silent.
     """
     job = replace(job, alone=frozenset(job.plain_slots()))
+    job.tally.forget()
     while True:
-        job.tally.forget()
         rest = job.without(cutoffs)
         try:
             seen = _seen(rest)
@@ -189,10 +201,15 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
         for sentence in sorted({held.refusal.message for held in found.values()}):
             log.warning("%s", sentence)
         cutoffs |= found
+        job.tally.forget(but=ALONE)  # what Python wrote alone is committed
 
 
 def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Cutoff]:
-    return lost_of(replace(one, lost=slow.given_up.get(one.rule.transform, "")) for one in job.streams)
+    """Withhold all that passes through Spark of the streams that were ended; what Python writes alone continues."""
+    of_spark = job.of_slots(job.specs.keys() - job.alone)
+    return lost_of(
+        replace(stream, lost=slow.given_up.get(number, "")) for number, stream in enumerate(of_spark.streams)
+    )
 
 
 def _seen(job: RowJob) -> Seen:
@@ -211,19 +228,22 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Cutoff]:
     if not found and own is not None:
         raise own
     if not found:
-        for stream in job.streams:
+        for number, stream in enumerate(job.streams):
             if any(stream.plain is None or piece.dealt for piece in stream.pieces):
-                found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, stream))
+                found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, number))
     if ranges_of(without(job.pieces, found)) == ranges_of(job.pieces):
         raise Retryable(f"Spark failed to copy the transformed topics ({cause_of(error)}): see its log")
     return found
 
 
-def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
+def _attempt(job: RowJob, number: int, ranges: Ranges) -> None:
     """Carry out a stream's transform on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
-    tasks = distributed(ranges, TASK_RECORDS)
-    counted = stream.change(read_by(job, stream.pieces, tasks), count, COUNT)
-    share = share_of(stream, tasks, 0)
+    stream = job.streams[number]
+    reads = distributed(ranges, TASK_RECORDS)
+    together = together_of(job, len(reads))
+    spread = Spread(reads=reads, tasks=together, together=together)
+    counted = stream.change(read_by(job, stream.pieces, spread), count, COUNT)
+    share = share_of(job, number, spread, 0)
     watched(job.spark, [share], share.tasks.stop, counted.collect)
 
 

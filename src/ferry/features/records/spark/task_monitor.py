@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 
 
 class TooSlow(Exception):
-    """Transforms were ended, with a sentence each; nothing of the job was written."""
+    """Transforms were ended, with a sentence for each stream, by number; nothing of what it read was written."""
 
-    def __init__(self, given_up: dict[str, str]) -> None:
+    def __init__(self, given_up: dict[int, str]) -> None:
         super().__init__("; ".join(given_up.values()))
         self.given_up = given_up
 
@@ -41,7 +41,7 @@ def watched(spark: SparkSession, shares: Sequence[TransformTasks], tasks: int, w
     if not shares:
         return work()
     context, tag, over = spark.sparkContext, f"ferry-pace-{secrets.token_hex(8)}", threading.Event()
-    pace, given_up = Pace(shares), dict[str, str]()
+    pace, given_up = Pace(shares), dict[int, str]()
 
     def look() -> None:
         while not over.wait(LOOK_SECONDS):

@@ -254,7 +254,7 @@ async def _first_times(
                     fetched = buffer.take(place)
                     buffer.release([fetched.answer])
                     if not fetched.hidden:
-                        found[place] = fetched.batch.base_timestamp
+                        found[place] = fetched.batch.first_timestamp
             if not any(place not in found and buffer.wanted(place) for place in ranges):
                 return found
             await buffer.news(_NEWS_SECONDS)

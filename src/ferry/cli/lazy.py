@@ -39,7 +39,8 @@ class Row:
     - `help`: its line in a list, the first paragraph of the function's docstring.
     - `panel`: where `ferry --help` lists it; None for a command after another word.
     - `options`: what `typer.Typer.command` takes in addition to the name.
-    - `old`: other spellings of options, and their names. The command takes both, and help shows one.
+    - `old`: other spellings of options, and their names. The command takes both, and help shows one. For an option that
+      only another command has, it is that command's line, which the error names.
     - `bare`: options that may be without a value, and the value that they have then.
     """
 

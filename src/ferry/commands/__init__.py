@@ -49,7 +49,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         panel=Panel.WATCH,
         place="ferry.commands.lag:lag_command",
         help="Show how many records, bytes and seconds are not copied yet, per source partition and in total.",
-        old=_OLD_RPO,
+        old={**_OLD_RPO, "--watch": "ferry status --watch"},
     ),
     "pause": Row(
         panel=Panel.COPY,

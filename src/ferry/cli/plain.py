@@ -121,6 +121,11 @@ def _nothing(ctx: Any) -> None:
     """Return the type that help shows of an argument, whose name says it."""
 
 
+def shown_examples(*lines: str) -> str | None:
+    """Return the text below the help of a command, of lines that use it without `ferry`; None without any."""
+    return "\n".join(("Examples:", *(f"$ ferry {line}" for line in lines))) if lines else None
+
+
 def usage_of(path: str, command: Any) -> str:
     """Return the line of a command, which `path` names, with its arguments and the options that it requires."""
     arguments = [one for one in command.params if one.param_type_name == "argument"]

@@ -194,7 +194,7 @@ def read_by(job: RowJob, pieces: Sequence[Slice], tasks: ReadTasks, first: Stage
 
 
 def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ...], tasks: int) -> ReadSpec:
-    """Describe how one of `tasks` tasks reads its parts of the source; `written` are the slices and units of them."""
+    """Describe how one of `tasks` tasks reads its parts of the source; `written` are the slices of them."""
     spec = job.spec
     rate = spec.limits.rate
     topic_ids = {piece.source.topic: piece.source_topic_id for piece in written}

@@ -28,7 +28,6 @@ from ferry.plan.rules.repartition_shares import Deal
 from ferry.plan.rules.shares import assigned_slots
 from ferry.plan.rules.topics import TopicChanges, owned, topic_refusal, without_new
 
-
 NO_GENERATION = -1
 """The generation of a plan that no opened run has, such as a preview."""
 

@@ -36,7 +36,7 @@ def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:
     with MicroRuns(flow) as runs:
         decided = runs.open_run(run, local_origin())
         attempt = runs.begin(decided, local_origin())
-        told = {slot: runs.task_spec(decided, slot, attempt) for slot in decided.used_slots}
+        told = {slot: runs.slot_task(decided, slot, attempt) for slot in decided.used_slots}
     specs.write_bytes(pickle.dumps(told))
     assert not decided.refusals, decided.refusals
     return {"usage": _since_start(began), "slots": list(told), "slices": len(decided.slices)}
@@ -68,7 +68,7 @@ def whole(configuration: Path, run: str) -> dict[str, object]:
         decided = runs.open_run(run, local_origin())
         attempt = runs.begin(decided, local_origin())
         for number in decided.used_slots:
-            run_slot(runs.task_spec(decided, number, attempt), lambda: False, lambda receipts: None)
+            run_slot(runs.slot_task(decided, number, attempt), lambda: False, lambda receipts: None)
         report = runs.report(run)
     return {"usage": _since_start(began), "state": report.state, "records": report.records}
 

@@ -112,7 +112,7 @@ class Lab:
 
     def copy_slot(self, runs: MicroRuns, plan: Plan, slot: int, attempt: Attempt | None = None) -> SlotProgress:
         """Copy one slot in this process, in an attempt of its own unless one is given."""
-        spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
+        spec = runs.slot_task(plan, slot, attempt or runs.begin(plan, local_origin()))
         return run_slot(spec, lambda: False, lambda _: None)
 
     def receipts(self) -> list[Receipt]:

@@ -10,7 +10,6 @@ from typing import Any
 
 from typer.main import get_command
 
-from ferry.cli.examples import EXAMPLES, show_examples
 from ferry.cli.plain import usage_of
 from ferry.dev.app import app as dev_app
 from ferry.program import program
@@ -29,8 +28,6 @@ EVERYWHERE = ("--config", "-o", "--json", "--quiet", "--verbose", "--patience")
 
 def every_command() -> Iterator[tuple[str, Any]]:
     """Return each command and the words that name it after `ferry`, also of `dev` and `airflow`, without groups."""
-    for one, name in ((dev_app, "dev"), (airflow_app, "airflow")):
-        show_examples(one, name)
     whole = program()
     others = {"dev": get_command(dev_app), "airflow": get_command(airflow_app)}
     for name in whole.list_commands(None):
@@ -43,6 +40,11 @@ def _below(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         return
     for name in command.list_commands(None):
         yield from _below(command.get_command(None, name), (*words, name))
+
+
+def examples_of(command: Any) -> list[str]:
+    """Return the lines below the help of a command that show its use."""
+    return [line for line in (command.epilog or "").splitlines() if line.startswith("$ ferry ")]
 
 
 def rendered() -> str:
@@ -62,8 +64,7 @@ def rendered() -> str:
         parts.append(f"## `ferry {words}`\n\n`{usage} [OPTIONS]`\n\n{_paragraphs(command.help)}\n")
         if rows:
             parts.append("| | |\n|---|---|\n" + "".join(rows))
-        examples = "".join(f"$ ferry {line}\n" for line in EXAMPLES.get(words, ()))
-        parts.append(f"```console\n{examples}```\n")
+        parts.append("\n".join(("```console", *examples_of(command), "```\n")))
     rows = [f"| `{spelled}` | {text} |\n" for spelled, text in every.items()]
     parts.insert(1, "Where they make sense, all commands take:\n\n| | |\n|---|---|\n" + "".join(rows))
     return "\n".join(parts)

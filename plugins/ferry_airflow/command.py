@@ -11,18 +11,20 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.examples import show_examples
 from ferry.cli.global_options import FormOption, GlobalOptions, JsonOption, form_of
 from ferry.cli.lazy import HELP
+from ferry.cli.plain import PlainCommand, PlainGroup, shown_examples
 from ferry.errors import Refused
 from ferry_airflow import setup
 
-app = typer.Typer(name="airflow", no_args_is_help=True, add_completion=False, context_settings=dict(HELP))
+app = typer.Typer(
+    name="airflow", cls=PlainGroup, no_args_is_help=True, add_completion=False, context_settings=dict(HELP)
+)
+EXAMPLES = ("airflow setup --config mm2.properties --dry-run", "airflow setup --config mm2.properties")
 
 
 def main(arguments: Sequence[str], wishes: GlobalOptions) -> int:
     """Run a command of `app`; `wishes` are the options before `airflow`. The caller shows errors."""
-    show_examples(app, "airflow")
     return int(app(args=list(arguments), prog_name="ferry airflow", standalone_mode=False, obj=wishes) or 0)
 
 
@@ -32,7 +34,7 @@ def airflow(ctx: typer.Context, form: FormOption = None, as_json: JsonOption = F
     ctx.obj = replace(ctx.obj, form=form_of(form, as_json=as_json) or ctx.obj.form)
 
 
-@app.command("setup")
+@app.command("setup", cls=PlainCommand, epilog=shown_examples(*EXAMPLES))
 @command(flow=False, connects=False)
 def setup_command(
     context: Context,

@@ -17,7 +17,6 @@ CONTRACTS = {
 }
 EXAMPLE = "src/ferry/features/subjects/"
 PATHS = sorted({*re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", TEXT)} - {EXAMPLE})
-FOLDERS = re.findall(r"^\| `(\w+)` \| ", TEXT, re.MULTILINE)
 
 
 def floors(contract: str) -> list[set[str]]:
@@ -62,11 +61,33 @@ def test_the_picture_is_the_contract() -> None:
     assert [{"program"}, *above, {"features"}, *drawn("cli", "errors")] == floors("layers")
 
 
+def listed(head: str) -> list[str]:
+    """The first cells of the table whose first column has this head."""
+    table = TEXT.split(f"| {head} | ")[1].split("\n\n")[0]
+    return [name for cell in re.findall(r"^\| (`.+?) \| ", table, re.MULTILINE) for name in re.findall("`(.+?)`", cell)]
+
+
 def test_each_folder_has_a_row() -> None:
-    kernel = {one.name for one in SOURCE.iterdir() if (one / "__init__.py").exists()} - {"features", "reader"}
-    features = {one.name for one in (SOURCE / "features").iterdir() if (one / "__init__.py").exists()}
-    parts = {"rules", "acts", "cli", "spark"}
-    assert set(FOLDERS) == kernel | features | parts | {"ferry_airflow"}
+    packages = {one.parent.relative_to(SOURCE).as_posix() for one in SOURCE.rglob("*/__init__.py")}
+    features = {name.removeprefix("features/") for name in packages if name.startswith("features/")}
+    kernel = {name for name in packages if not name.startswith("features")}
+    assert sorted(listed("folder of `src/ferry`")) == sorted(name for name in kernel if "/" not in name)
+    assert sorted(listed("folder in one of these")) == sorted(name for name in kernel if "/" in name)
+    assert sorted(listed("folder of `src/ferry/features`")) == sorted(name for name in features if "/" not in name)
+    assert {"rules", "acts", "cli", "spark"} <= set(listed("in a feature"))
+
+
+MEMBERS = sorted({*re.findall(r"`([A-Z]\w*[a-z]\w*)\.(\w+)", TEXT)})
+FILES = [one.read_text() for root in (SOURCE, ROOT / "plugins") for one in root.rglob("*.py")]
+
+
+@pytest.mark.parametrize(("owner", "member"), MEMBERS)
+def test_a_member_of_a_class_is_there(owner: str, member: str) -> None:
+    trees = [ast.parse(text) for text in FILES if re.search(rf"^class {owner}\b", text, re.MULTILINE)]
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef) and node.name == owner]
+    parts = [part for one in classes for part in ast.walk(one)]
+    named = {getattr(part, "name", None) or getattr(getattr(part, "target", None), "id", None) for part in parts}
+    assert member in named
 
 
 def test_a_feature_has_the_parts_that_have_a_rule() -> None:

@@ -113,7 +113,7 @@ def copied(kept: Kept) -> Plan:
         attempt = runs.begin(plan, local_origin())
         for slot in plan.used_slots:
             port_of = kept.port_of(plan, slot) if slot in plan.row_slots else KafkaSlot
-            run_slot(runs.task_spec(plan, slot, attempt), lambda: False, lambda _: None, port_of=port_of)
+            run_slot(runs.slot_task(plan, slot, attempt), lambda: False, lambda _: None, port_of=port_of)
     return plan
 
 

@@ -13,8 +13,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from ferry.cli.examples import epilog_of
-from ferry.cli.plain import PlainGroup, command_class
+from ferry.cli.plain import PlainGroup, command_class, shown_examples
 from ferry.errors import BadInput
 from ferry.registry import imported
 
@@ -37,14 +36,17 @@ class Row:
 
     - `place`: `module:function`.
     - `help`: its line in a list, the first paragraph of the function's docstring.
+    - `examples`: lines that use it, without `ferry`. Its help and docs/cli-reference.md show them.
     - `panel`: where `ferry --help` lists it; None for a command after another word.
     - `options`: what `typer.Typer.command` takes in addition to the name.
-    - `old`: other spellings of options, and their names. The command takes both, and help shows one.
+    - `old`: other spellings of options, and their names. The command takes both, and help shows one. For an option that
+      only another command has, it is that command's line, which the error names.
     - `bare`: options that may be without a value, and the value that they have then.
     """
 
     place: str
     help: str
+    examples: tuple[str, ...] = ()
     panel: Panel | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     old: Mapping[str, str] = field(default_factory=dict)
@@ -191,5 +193,6 @@ def _loaded(words: tuple[str, ...], row: Row | Group) -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {**HELP, **row.options.get("context_settings", {})}
     taken = {**row.options, "context_settings": settings}
-    app.command(name, cls=command_class(row.old, row.bare), epilog=epilog_of(" ".join(words)), **taken)(row.function())
+    epilog = shown_examples(*row.examples)
+    app.command(name, cls=command_class(row.old, row.bare), epilog=epilog, **taken)(row.function())
     return get_command(app)

@@ -25,7 +25,7 @@ class PlainCommand(TyperCommand):
     """A command with plain help."""
 
     old: Mapping[str, str] = MappingProxyType({})
-    """Other spellings of options, and their names."""
+    """Other spellings of options, and their names; of options of other commands the line to write."""
     bare: Mapping[str, str] = MappingProxyType({})
     """Options that may be without a value, and the value that they have then."""
 
@@ -45,16 +45,22 @@ class PlainCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words, of which FLOW may be omitted before others.
 
-        Raises BadInput if an option would take another option for its value.
+        Raises BadInput if an option would take another option for its value, or is one of another command.
         """
         if ctx.resilient_parsing:
             return list(super().parse_args(ctx, args))
+        self._refuse_options_of_others(ctx, args)
         args = list(self._with_values(self.make_parser(ctx), args))
         if not self._lacks_flow(ctx, args):
             return list(super().parse_args(ctx, args))
         found = list(super().parse_args(ctx, [_NO_FLOW, *args]))
         ctx.params["flow"] = None
         return found
+
+    def _refuse_options_of_others(self, ctx: Any, args: list[str]) -> None:
+        for name in (word.partition("=")[0] for word in args):
+            if (line := self.old.get(name, "")).startswith("ferry "):
+                raise BadInput(f"{ctx.command_path} has no option {name}: write {line}")
 
     def _lacks_flow(self, ctx: Any, args: list[str]) -> bool:
         """Return whether the first word is not the flow, but what follows it: there is a place left for the flow."""
@@ -113,6 +119,11 @@ def _plain(params: list[Any]) -> list[Any]:
 
 def _nothing(ctx: Any) -> None:
     """Return the type that help shows of an argument, whose name says it."""
+
+
+def shown_examples(*lines: str) -> str | None:
+    """Return the text below the help of a command, of lines that use it without `ferry`; None without any."""
+    return "\n".join(("Examples:", *(f"$ ferry {line}" for line in lines))) if lines else None
 
 
 def usage_of(path: str, command: Any) -> str:

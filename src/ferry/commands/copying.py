@@ -134,8 +134,8 @@ def _finish_here(
 def _shown_copy(
     runs: MicroRuns, plan: Plan, attempt: Attempt, stop: Stop, *, quiet: bool, ahead: int
 ) -> list[SlotResult]:
-    spec = runs.task_spec(plan, plan.used_slots[0], attempt)
-    with shown_progress(plan, spec, quiet=quiet, ahead=ahead) as progress:
+    task = runs.slot_task(plan, plan.used_slots[0], attempt)
+    with shown_progress(plan, task, quiet=quiet, ahead=ahead) as progress:
         return copy_all(runs, plan, attempt, stop=stop, progress=progress)
 
 

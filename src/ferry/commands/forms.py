@@ -300,7 +300,7 @@ TOTAL_LAG = fields(
 
 PROGRESS = fields(
     Progress,
-    slices="slices and units of the plan",
+    slices="slices of the plan",
     done="those that are committed to their end",
     offsets="source offsets of the plan",
     passed="those that are committed or sent; of a transformed or repartitioned topic only committed ones",

@@ -15,7 +15,7 @@ from ferry.config.reading.examine import Examined
 from ferry.config.reading.typos import without_comment
 from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.errors import BadInput, Refused
-from ferry.model import code_of, sentence_of, with_text
+from ferry.model import code_of, sentence_of
 
 _SERVERS = "bootstrap.servers"
 _PARTS = ("ssl.truststore.", "ssl.key", "sasl.")
@@ -121,14 +121,12 @@ def _problem(
     name = named_in(message)
     origin = None if name is None else origin_of(name, config.clients.origins[side, role], alias)
     if name is None or origin is None:
-        key, _, rest = message.partition(": ")
-        key = f"{alias}.{key}"
         return Problem(
             file=examined.entries.file,
             line=None,
-            key=key,
+            key=alias if name is None else f"{alias}.{name}",
             severity=severity,
-            message=with_text(message, rest or message),
+            message=message if name is None else said_of(name, message),
         )
     entry = examined.entries.by_key.get(origin.key)
     correction = None if entry is None or severity is Severity.WARNING else without_comment(entry)

@@ -87,7 +87,7 @@ class Batching:
                 self._begun.add(place)
                 self._buffer.release([passed.answer])
                 continue
-            if not self._begin_anew(place, part):
+            if not self._begin_transcoding(place, part):
                 taken = self._buffer.take(place)
                 self._ready[place] = deque([as_it_is(taken.batch, taken.answer)])
                 self._begun.add(place)
@@ -114,15 +114,15 @@ class Batching:
         """Start to transcode what comes after all that `part` has sent, if it is there and needs it."""
         queue = self._buffer.queues[place]
         if place in self._said and queue and not queue[0].hidden and not self._ready.get(place):
-            self._begin_anew(place, part)
+            self._begin_transcoding(place, part)
 
-    def _begin_anew(self, place: TopicPartition, part: PartProgress) -> bool:
+    def _begin_transcoding(self, place: TopicPartition, part: PartProgress) -> bool:
         """Start to transcode the first waiting batch if it needs it; return whether it does."""
         if place in self._making:
             return True
         batch = self._buffer.queues[place][0].batch
         limit = self._rules.batch_bytes.get(part.piece.target.topic)
-        why = self._why_anew(batch, part, limit)
+        why = self._why_transcode(batch, part, limit)
         if why is None:
             return False
         if place not in self._said:
@@ -169,7 +169,7 @@ class Batching:
             for index, new in enumerate(made.batches)
         )
 
-    def _why_anew(self, batch: Batch, part: PartProgress, limit: int | None) -> str | None:
+    def _why_transcode(self, batch: Batch, part: PartProgress, limit: int | None) -> str | None:
         found = obstacle(batch)
         if found is None and batch.base_offset < part.end:
             found = f"its records before offset {part.end} are not to be copied"

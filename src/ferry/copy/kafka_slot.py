@@ -293,7 +293,7 @@ class KafkaSlot(TargetSlot):
         changed = next((piece for piece in pieces.values() if piece.transform), None)
         self._refuse_other_offsets(pieces.values())
         if changed is not None or len(pieces) < len(todo):
-            what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
+            what = "a repartitioned slice" if changed is None else f"{changed.source} by transform {changed.transform}"
             raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
         self._reader = SourceReader(
             self._source,

@@ -50,25 +50,25 @@ class SlotTask:
 
 
 def run_slot(
-    spec: SlotTask,
+    task: SlotTask,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
     result: SlotProgress | None = None,
     port_of: Callable[[SlotWiring], TargetSlot] | None = None,
 ) -> SlotProgress:
-    """Copy the slot that `spec` names. `port_of` makes its port: what reads and writes; None: the one of `spec`.
+    """Copy the slot that `task` names. `port_of` makes its port: what reads and writes; None: the one of `task`.
 
     A given `result` is filled even if this raises. Raises Superseded when a newer run or attempt took over; Retryable
     after too many failures in a row, or when the slot was fenced without a successor; Unreachable when a cluster does
     not answer.
     """
-    made = port_of or (imported(spec.port) if spec.port else KafkaSlot)
-    with spec.connections() as connections:
+    made = port_of or (imported(task.port) if task.port else KafkaSlot)
+    with task.connections() as connections:
 
         async def work() -> SlotProgress:
-            port = made(spec.wiring(connections, stop))
+            port = made(task.wiring(connections, stop))
             try:
-                return await copy_slot(port, spec.ref, stop, committed, result)
+                return await copy_slot(port, task.ref, stop, committed, result)
             finally:
                 await port.end()
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from ferry.cli.global_options import FormOption, JsonOption, form_of
 from ferry.cli.measures import lasting
 from ferry.cli.output import Form, echo, print_answer, print_table
-from ferry.cli.plain import command_class
+from ferry.cli.plain import PlainCommand, PlainGroup, command_class, shown_examples
 from ferry.dev.broker import START_SECONDS
 from ferry.dev.cluster import ClusterStatus, down, status, up_all
 from ferry.dev.preview import Would, preview_down, preview_up
@@ -26,7 +26,11 @@ HOME_VARIABLE = "FERRY_DEV_HOME"
 DEFAULT_HOME = Path(".ferry/dev")
 
 app = typer.Typer(
-    name="dev", no_args_is_help=True, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+    name="dev",
+    cls=PlainGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 Home = Annotated[
@@ -63,7 +67,7 @@ def dev(ctx: typer.Context, form: FormOption = None, as_json: JsonOption = False
     ctx.obj = Answering(form=form_of(form, as_json=as_json) or before.form, quiet=quiet or before.quiet)
 
 
-@app.command("up", cls=command_class(_OLD, {}))
+@app.command("up", cls=command_class(_OLD, {}), epilog=shown_examples("dev up --names source,target --brokers 3"))
 def up_command(
     ctx: typer.Context,
     names: Annotated[
@@ -102,7 +106,7 @@ def up_command(
     )
 
 
-@app.command("status")
+@app.command("status", cls=PlainCommand, epilog=shown_examples("dev status"))
 def status_command(
     ctx: typer.Context,
     home: Home = DEFAULT_HOME,
@@ -116,7 +120,7 @@ def status_command(
     _show(status(home), form=_form(ctx, form, as_json=as_json))
 
 
-@app.command("down", cls=command_class(_OLD, {}))
+@app.command("down", cls=command_class(_OLD, {}), epilog=shown_examples("dev down", "dev down --names source --delete"))
 def down_command(
     ctx: typer.Context,
     names: Annotated[

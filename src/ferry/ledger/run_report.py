@@ -67,7 +67,7 @@ def _without_later(
     deleted: Collection[TopicPartition],
     lasts: Mapping[TopicPartition, Receipt],
 ) -> Report:
-    """Return the report with the slices and units that later runs copied apart from those that the run itself copied.
+    """Return the report with the slices that later runs copied apart from those that the run itself copied.
 
     Its own receipts show which these are. Where they are pruned or deleted, or were written again after the lane went
     back, they show nothing: then the slice counts as the run's. Receipts of units are not pruned while their run is

@@ -140,7 +140,7 @@ class Slice:
 
     @property
     def feature(self) -> str:
-        """The feature whose port copies it as bytes (`Feature.slot` in `ferry.registry`); empty: the kernel's does."""
+        """The feature whose port copies it as bytes (`Feature.port` in `ferry.registry`); empty: the kernel's does."""
         return IDENTICAL if self.producer is not None else ""
 
     @property

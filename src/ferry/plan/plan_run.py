@@ -36,7 +36,7 @@ from ferry.plan.preview import of_this_run, refuse_swapped, window
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.planning import decide_plan, refuse_unplannable
 from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.searched import searched
 from ferry.plan.rules.starts import later_start_records, start_records
@@ -69,7 +69,7 @@ async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOpt
         raise Superseded(why)
     outline = await gather_outline(flow, lane.name, lane.source, lane.target, view)
     with of_this_run(options):
-        decide_plan(rules_of(flow, lane.name, options), outline, run, -1)
+        refuse_unplannable(rules_of(flow, lane.name, options), outline)
     if options.window is not None:
         await window(lane, view, options)
 

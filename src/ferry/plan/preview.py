@@ -27,7 +27,7 @@ from ferry.plan.parts import is_of_whole_flow, judging_parts, plan_parts
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lost_ledger import forgotten_places
 from ferry.plan.rules.not_copied import not_copied
-from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.planning import NO_GENERATION, decide_plan, refuse_unplannable
 from ferry.plan.rules.windows import WindowLook, refuse_endless
 from ferry.plan.transforms import transforms_to_show
 from ferry.plan.windows import windowed
@@ -60,7 +60,7 @@ async def survey(lane: OpenLane, view: LedgerView, options: RunOptions, *, here:
         facts = without_own(facts, lane.name, await lane.cache.view())
     rules = rules_of(lane.flow, lane.name, options, shown.digests, shown.lost)
     with of_this_run(options):
-        plan = decide_plan(rules, facts, "(dry run)", -1)
+        plan = decide_plan(rules, facts, "(dry run)", NO_GENERATION)
 
     quotas, users = await client_quotas(lane.source), await scram_users(lane.source)
     plan = replace(plan, not_copied=not_copied(lane.flow.flow, quotas, users, lane.source.topics))
@@ -88,7 +88,7 @@ async def window(lane: OpenLane, view: LedgerView, options: RunOptions) -> Windo
         raise BadInput("no window is named: give one")
     facts = await gather_facts(lane.flow, lane.name, lane.source, lane.target, view, positions=Positions.NONE)
     found = await windowed(lane.name, facts, options.window, options.topics, lane.source, view, "")
-    decide_plan(rules_of(lane.flow, lane.name, options), found.facts, "(window)", -1)
+    refuse_unplannable(rules_of(lane.flow, lane.name, options), found.facts)
     return found.look
 
 

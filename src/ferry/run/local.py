@@ -85,7 +85,7 @@ def copy_logged(
     """Copy all used slots of a plan as `copy_all` does, and log meanwhile how far it has come."""
     if not plan.used_slots or plan.row_slots:
         return copy_all(runs, plan, attempt, stop=stop, progress=progress)
-    with logged_progress(plan, runs.task_spec(plan, plan.used_slots[0], attempt)) as hear:
+    with logged_progress(plan, runs.slot_task(plan, plan.used_slots[0], attempt)) as hear:
 
         def heard(receipts: list[Receipt]) -> None:
             hear(receipts)
@@ -178,7 +178,7 @@ class _WorkerPool:
         self._send(worker, self._spec(slot))
 
     def _spec(self, slot: int) -> SlotTask:
-        return self._runs.task_spec(self._plan, slot, self._attempt, self._at_once)
+        return self._runs.slot_task(self._plan, slot, self._attempt, self._at_once)
 
     def _send(self, worker: _Worker, message: SlotTask | None) -> None:
         try:

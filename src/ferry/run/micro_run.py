@@ -196,7 +196,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def unfinished_slices(self, plan: Plan) -> list[Slice]:
-        """Return the slices and units of a plan that the ledger does not have up to their ends.
+        """Return the slices of a plan that the ledger does not have up to their ends.
 
         Raises Superseded when there are such and a newer run owns the lane: only that run and later ones may copy them.
         """
@@ -246,7 +246,7 @@ class MicroRuns(LaneSession):
         self.fence(plan)
         return True
 
-    def task_spec(self, plan: Plan, slot: int, attempt: Attempt, at_once: int | None = None) -> SlotTask:
+    def slot_task(self, plan: Plan, slot: int, attempt: Attempt, at_once: int | None = None) -> SlotTask:
         """Return what a process needs to copy one slot of the plan.
 
         `at_once` is the most tasks that run at the same time and share the flow's rate; None: as many as there are

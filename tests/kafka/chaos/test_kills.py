@@ -44,7 +44,7 @@ with MicroRuns(flow) as runs:
     plan = runs.open_run("run-" + secrets.token_hex(4), local_origin())
     print("planned", flush=True)
     attempt = runs.begin(plan, local_origin())
-    specs = [runs.task_spec(plan, slot, attempt) for slot in plan.used_slots]
+    specs = [runs.slot_task(plan, slot, attempt) for slot in plan.used_slots]
     ends = [end_of(spec.ref.slot, run_slot(spec, lambda: False, lambda _: None)) for spec in specs]
     runs.record_outcome(plan, attempt, ends)
 print("done", flush=True)

@@ -71,7 +71,7 @@ def copy_held(
     port_of: Callable[[SlotWiring], Held] = HeldSlot,
 ) -> SlotProgress:
     """Copy one slot in this process with hooks, in an attempt of its own unless one is given; raises as `copy_slot`."""
-    spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
+    spec = runs.slot_task(plan, slot, attempt or runs.begin(plan, local_origin()))
 
     with spec.connections() as connections:
         held = port_of(spec.wiring(connections, lambda: False))

@@ -94,7 +94,7 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
         attempt = runs.begin(plan, local_origin())
         told: dict[TopicPartition, Refusal] = {}
         for slot in plan.row_slots:
-            spec, result = runs.task_spec(plan, slot, attempt), SlotProgress()
+            spec, result = runs.slot_task(plan, slot, attempt), SlotProgress()
             rows = Rows(before.rows(plan, slot))
             run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows=rows, cutoffs=cutoffs))
             told |= result.refusals
@@ -129,7 +129,7 @@ def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int]
             yield from record_batches(mine, 30)
             cutoffs.update(found)
 
-    spec = runs.task_spec(plan, plan_slot, runs.begin(plan, local_origin()))
+    spec = runs.slot_task(plan, plan_slot, runs.begin(plan, local_origin()))
     result = SlotProgress()
     run_slot(spec, lambda: False, lambda _: None, result, port_of=partial(RowSlot, rows=Rows(rows()), cutoffs=cutoffs))
     return result

@@ -338,7 +338,7 @@ class ReadJob(NamedTuple):
 def read_before(units: Units) -> ReadJob:
     with units.lab.runs() as runs:
         plan = units.plan(runs)
-        options = runs.task_spec(plan, plan.row_slots[0], runs.begin(plan, local_origin())).source
+        options = runs.slot_task(plan, plan.row_slots[0], runs.begin(plan, local_origin())).source
         seen = seen_before(units.lab.alias, options, read_ranges(plan.dealt), patience_s=ANSWER_S)
     assert not seen.silent
     return ReadJob(plan, seen.marks, {slot: list(units.rows(plan, slot)) for slot in plan.row_slots})
@@ -350,7 +350,7 @@ def assert_rows_that_were_read_before_a_cut_are_not_written(units: Units, job: R
         attempt = runs.begin(job.plan, local_origin())
         for slot, rows in job.rows.items():
             result, port_of = SlotProgress(), partial(RowSlot, rows=Rows(rows), seen=job.seen)
-            spec = runs.task_spec(job.plan, slot, attempt)
+            spec = runs.slot_task(job.plan, slot, attempt)
             run_slot(spec, lambda: False, lambda _: None, result, port_of=port_of)
             assert not result.receipts
             assert {one.kind for one in result.refusals.values()} == {RefusalKind.SOURCE_TRUNCATED}
@@ -427,7 +427,7 @@ def copied_in_part(lab: Lab, topic: str, end: int) -> Plan:
     with lab.runs() as runs:
         plan = runs.open_run("in-part", local_origin())
         (slot,) = plan.used_slots
-        spec = runs.task_spec(plan, slot, runs.begin(plan, local_origin()))
+        spec = runs.slot_task(plan, slot, runs.begin(plan, local_origin()))
         run_slot(spec, is_there, committed.extend)
     assert values(lab.target.bootstrap, lab.target_topic(topic)) == values(lab.source.bootstrap, topic)[:end]
     return plan

@@ -152,7 +152,7 @@ class Masked(Kept):
     def copy_all(self, runs: MicroRuns, plan: Plan, attempt: Attempt) -> list[SlotResult]:
         ends = []
         for slot in plan.used_slots:
-            spec = runs.task_spec(plan, slot, attempt)
+            spec = runs.slot_task(plan, slot, attempt)
             port_of = self.port_of(plan, slot) if slot in plan.row_slots else KafkaSlot
             ends.append(end_of(slot, run_slot(spec, lambda: False, lambda _: None, port_of=port_of)))
         return ends

@@ -71,7 +71,7 @@ class Kept:
 
     def copy(self, runs: MicroRuns, plan: Plan) -> list[SlotProgress]:
         attempt = runs.begin(plan, local_origin())
-        specs = [runs.task_spec(plan, slot, attempt) for slot in plan.used_slots]
+        specs = [runs.slot_task(plan, slot, attempt) for slot in plan.used_slots]
         return [
             run_slot(spec, lambda: False, lambda _: None, port_of=self.port_of(plan, spec.ref.slot)) for spec in specs
         ]
@@ -172,7 +172,7 @@ def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
                     if piece.source in ranges
                 ),
             )
-            spec = replace(runs.task_spec(plan, slot, attempt), portion=RowScope(ranges=ranges, units=False))
+            spec = replace(runs.slot_task(plan, slot, attempt), portion=RowScope(ranges=ranges, units=False))
             run_slot(spec, lambda: False, lambda _: None, port_of=kept.port_of(cut, slot))
 
         for slot in plan.used_slots:

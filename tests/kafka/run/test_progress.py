@@ -47,7 +47,7 @@ def test_what_is_sent_is_shown_while_nothing_is_committed(
     with lab.runs() as runs:
         plan = runs.open_run("slow", local_origin())
         attempt = runs.begin(plan, local_origin())
-        spec = runs.task_spec(plan, plan.used_slots[0], attempt)
+        spec = runs.slot_task(plan, plan.used_slots[0], attempt)
         page = threading.Thread(target=look)
         page.start()
         try:

@@ -78,7 +78,7 @@ def test_nothing_of_the_new_topic_comes_under_receipts_of_the_old_one(
                 remaking.start()
 
         remaking = threading.Thread(target=again, args=(source_cluster, topic))
-        result = run_slot(runs.task_spec(plan, slot, attempt), lambda: False, committed)
+        result = run_slot(runs.slot_task(plan, slot, attempt), lambda: False, committed)
         assert begun.is_set(), "the topic is made again while it is copied"
         remaking.join()
         kinds = {refusal.kind for refusal in result.refusals.values()}

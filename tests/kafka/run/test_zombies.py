@@ -113,7 +113,7 @@ def test_a_superseded_attempt_leaves_its_successors_transaction_alone(lab: Lab) 
 def test_a_writer_that_leaves_does_not_end_its_successors_transaction(lab: Lab) -> None:
     with lab.runs() as runs:
         plan = runs.open_run("one", local_origin())
-        options = runs.task_spec(plan, 0, runs.begin(plan, local_origin())).target
+        options = runs.slot_task(plan, 0, runs.begin(plan, local_origin())).target
     loop = event_loop()
     cluster = Cluster(loop, "target", manager_options(options))
     place = plan.slices[0].target

@@ -157,7 +157,7 @@ def test_debug_logs_of_all_libraries_and_reprs_show_no_secret(
         plan = runs.open_run("shown", local_origin())
         attempt = runs.begin(plan, local_origin())
         values = [repr(lab.flow), repr(plan)]
-        values += [repr(runs.task_spec(plan, slot, attempt)) for slot in plan.used_slots]
+        values += [repr(runs.slot_task(plan, slot, attempt)) for slot in plan.used_slots]
     assert "SaslAuthenticateRequest" in caplog.text, "the libraries' debug log was not seen"
     assert_clean({"the log": caplog.text, "values": "\n".join(values)}, secrets_of)
 

@@ -12,6 +12,7 @@ from typer.main import get_command
 from ferry.commands import COMMANDS, OLD_SPELLINGS
 from ferry.dev.app import app
 from ferry.program import main, program
+from tests.golden import Golden
 from tests.pure.cli.test_commands import rows
 
 FILE = """
@@ -96,7 +97,7 @@ def test_a_lane_to_drop_is_named_once(line: str, capsys: pytest.CaptureFixture[s
 def options() -> Iterator[tuple[str, str, str]]:
     """The words of each command with old options, and each of these with that of today."""
     for words, row in rows():
-        yield from ((words, old, new) for old, new in row.old.items())
+        yield from ((words, old, new) for old, new in row.old.items() if new.startswith("--"))
 
 
 def command(words: str) -> Any:
@@ -116,6 +117,13 @@ def test_an_old_option_is_todays_and_is_not_shown(
     assert values[0] == values[1]
     shown = answer(capsys, f"{words} --help")[1]
     assert (f"{old} " in shown, new in shown) == (False, True)
+
+
+@pytest.mark.parametrize("line", ["lag --watch", "lag a->b --watch=5", "lag --watch 5 a->b"])
+def test_an_option_of_another_command_is_a_hint(line: str, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+    code, out, err = answer(capsys, line)
+    assert (code, out) == (2, "")
+    golden(err)
 
 
 @pytest.mark.parametrize("words", ["up", "down"])

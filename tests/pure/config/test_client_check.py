@@ -48,6 +48,13 @@ east.producer.max.request.size = 0
     ]
 
 
+@pytest.mark.parametrize("name", ["acks", "my_key", "x.keyStore"])
+def test_an_unset_variable_in_a_property_with_any_name_is_found_at_its_line(name: str) -> None:
+    lines = f"west.consumer.{name} = ${{env:FERRY_NOT_SET_ANYWHERE}}\n"
+    problems = [one for one in all_problems(examine(BASE + lines, "f")) if code_of(one.message) == "line.reference"]
+    assert [(one.line, one.key) for one in problems] == [(5, f"west.consumer.{name}")]
+
+
 def test_an_error_of_a_client_has_a_code_and_facts_but_no_facts_where_a_value_was_looked_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

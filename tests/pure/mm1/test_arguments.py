@@ -97,6 +97,7 @@ def test_options_that_are_not_kept_say_why() -> None:
         [*FILES, "--num", "2"],
         [*FILES, "--bogus", "2"],
         [*FILES, "--"],
+        [*FILES, "-h"],
     ],
     ids=brief,
 )

@@ -138,7 +138,7 @@ ATTEMPT = Attempt(run="r", generation=1, number=2, started_ms=0, origin=Origin()
 class Specs:
     """As much of MicroRuns as a crew asks for."""
 
-    def task_spec(self, *_: object) -> SlotTask:
+    def slot_task(self, *_: object) -> SlotTask:
         return cast("SlotTask", SimpleNamespace(ref=SimpleNamespace(slot=0, run="r", generation=1)))
 
 
@@ -195,6 +195,6 @@ def test_a_spark_task_that_gives_up_tells_what_it_refused(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(stage, "run_slot", run_slot)
     asked = pa.RecordBatch.from_pydict({"slot": pa.array([0], pa.int32())})
-    (answer,) = stage.run_named_slots({0: Specs().task_spec()}, [asked])
+    (answer,) = stage.run_named_slots({0: Specs().slot_task()}, [asked])
     (end,) = stage.parse_rows((row["slot"], row["kind"], row["body"]) for row in answer.to_pylist())
     assert (end.receipts, end.refusals, type(end.failure)) == ((DONE,), (LEFT,), Unreachable)

@@ -97,7 +97,7 @@ class Units:
     def copy(self, runs: MicroRuns, plan: Plan) -> None:
         attempt = runs.begin(plan, local_origin())
         for slot in plan.row_slots:
-            spec, rows = runs.task_spec(plan, slot, attempt), Rows(self.rows(plan, slot))
+            spec, rows = runs.slot_task(plan, slot, attempt), Rows(self.rows(plan, slot))
             run_slot(spec, lambda: False, lambda _: None, port_of=partial(RowSlot, rows=rows))
 
     def run(self) -> Plan:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ferry.config.text.properties import Property
-from ferry.model import located, with_text
+from ferry.model import facts_of, located, with_text
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9]+)+(?=[:= ])")
 _ASKED_BY = (
@@ -37,7 +37,13 @@ def origins_of(file: str, entries: Mapping[str, Property]) -> dict[str, Origin]:
 
 
 def named_in(message: str) -> str | None:
-    """Return the property that an error of a client begins with, by its Java name."""
+    """Return the property that an error of a client begins with, by its Java name.
+
+    It is the fact `key` of a sentence that has one: a name without a dot, as `acks`, is seen by that alone.
+    """
+    key = dict(facts_of(message)).get("key")
+    if isinstance(key, str) and message.startswith((f"{key}: ", f"{key}=")):
+        return key
     match = _NAME.match(message)
     return None if match is None else match.group()
 

@@ -28,6 +28,9 @@ from ferry.plan.rules.repartition_shares import Deal
 from ferry.plan.rules.shares import assigned_slots
 from ferry.plan.rules.topics import TopicChanges, owned, topic_refusal, without_new
 
+NO_GENERATION = -1
+"""The generation of a plan that no opened run has, such as a preview."""
+
 
 def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     """Decide the plan of a run. Pure: equal arguments give an equal plan.
@@ -62,6 +65,11 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
                 draft.changes.add(topic, target, lasts.values())
                 draft.add(candidates(rules, facts, topic, lasts, run, generation))
     return draft.plan(run, generation)
+
+
+def refuse_unplannable(rules: Rules, facts: Facts) -> None:
+    """Raise what `decide_plan` raises for these facts, which may be an outline of them."""
+    decide_plan(rules, facts, "", NO_GENERATION)
 
 
 class _Draft:

@@ -9,7 +9,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.plan.gather import Positions
 from ferry.plan.gather_all import gather_all
 from ferry.plan.options import DEFAULT_RUN, rules_of
-from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.planning import NO_GENERATION, decide_plan
 from ferry.run.micro_run import MicroRuns
 
 
@@ -22,7 +22,7 @@ def acl_diff(runs: MicroRuns) -> tuple[AclDiff, int | None]:
     async def work(lane: OpenLane, view: LedgerView) -> tuple[AclDiff, int | None]:
         acls = acls_of_plan(lane)
         facts = await gather_all(lane, view, Positions.NONE)
-        plan = decide_plan(rules_of(lane.flow, lane.name, DEFAULT_RUN), facts, "(dry run)", -1)
+        plan = decide_plan(rules_of(lane.flow, lane.name, DEFAULT_RUN), facts, "(dry run)", NO_GENERATION)
         return await acls.diff(view, plan), acls.due_in_ms(view)
 
     return runs.act(work)

@@ -92,7 +92,7 @@ class RowSlot(TargetSlot):
         self._own: frozenset[TopicPartition] = frozenset()
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
-        """Start to write what is left of slices and units.
+        """Start to write what is left of slices.
 
         The rows since the last commit come again, those of its portion. Raises Dropped for slices that cannot be copied
         any more, Blocked when it is not known now whether a log was cut.

@@ -79,7 +79,7 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         transforms = transforms_of(request.flow, plan)
         reached = runs.reached(plan) if transforms else {}
         attempt = runs.begin(plan, request.origin)
-        specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
+        specs = {slot: runs.slot_task(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
         job = CopyJob(
             flow=request.flow, plan=plan, specs=specs, transforms=transforms, reached=reached, say=request.say

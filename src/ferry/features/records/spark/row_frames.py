@@ -220,7 +220,7 @@ def read_by(job: RowJob, pieces: Sequence[Slice], spread: Spread, first: Stage =
 def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ...], together: int) -> ReadSpec:
     """Describe how parts of the source are read while so many tasks read `together`.
 
-    `written` are the slices and units of these parts.
+    `written` are the slices of these parts.
     """
     spec = job.spec
     rate = spec.limits.rate

@@ -146,6 +146,8 @@ def read_arguments(words: Sequence[str]) -> Arguments:
 
 def _stray(word: str) -> str:
     """Say what is wrong with a word that is neither an option nor the value of one."""
+    if word == "-h":
+        return "-h is not an option here, because MirrorMaker 1's options are read: ask with --help"
     if _VARIABLE.match(word):
         return f"argument {word!r} sets a variable: put it before ferry, or remove it where only Java reads it"
     option = f"--{word.lstrip(_DASHES)}"

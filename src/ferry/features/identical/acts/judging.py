@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.clock import wall_ms
 from ferry.errors import Refused, Retryable, Unreachable
+from ferry.features.identical.acts.short import look_short
 from ferry.features.identical.rules.planned import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
@@ -21,6 +22,7 @@ from ferry.features.identical.rules.planned import (
     without_skips,
     without_unfit,
 )
+from ferry.features.identical.rules.short import known_ends, named
 from ferry.features.identical.rules.written import written_places
 from ferry.features.identical.settings import TRANSLATED, IdenticalSettings
 from ferry.kafka.admin.acls import may_alter_cluster
@@ -33,6 +35,7 @@ from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record
 from ferry.ledger.receipts import last_receipts
+from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
 from ferry.policy import is_heartbeats_topic
 from ferry.protocol.driver import Driver
@@ -48,7 +51,7 @@ class IdenticalPlanner:
         """Return the plan without the slices that its run would refuse; writes nothing."""
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
-        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
+        plan = await self._judged(view, plan)
         if not plan.slices:
             return plan
         return without_unfit(plan, await self._found(view, plan))
@@ -61,7 +64,7 @@ class IdenticalPlanner:
         view = driver.view
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
-        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
+        plan = await self._judged(view, plan)
         if not plan.slices:
             return plan
         found = await self._found(view, plan)
@@ -80,6 +83,17 @@ class IdenticalPlanner:
 
     def _keeps(self, topic: str) -> bool:
         return self._settings.keeps_topic(self.lane.flow.topics.policy, topic)
+
+    async def _judged(self, view: LedgerView, plan: Plan) -> Plan:
+        """Return the plan with what is known before its slices are judged."""
+        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
+        if lane_kind(self.lane.name) is not None:
+            return plan  # no client is moved to its topics
+        found = await look_short(self.lane, view, plan)
+        short = {place: found[place] for place in known_ends(found)}
+        if not short:
+            return plan
+        return replace(plan, notes=(*plan.notes, sentence("identical.short.note", places=named(short))))
 
     def _still_translated(self, view: LedgerView, plan: Plan) -> Plan:
         return stays_identical(plan, written_places(view))  # a lane may copy into the live lane's topics

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.offset_maps import newest_receipts
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.beginning import stands_at
 from ferry.features.switch.rules.partition_state import (
@@ -38,6 +40,11 @@ from ferry.policy import is_heartbeats_topic
 def takes(flow: FlowConfig, topic: str) -> bool:
     """Return whether a switch of the flow covers a topic: all that it copies, without heartbeats, which always grow."""
     return flow.topics.selection.takes(topic) and not is_heartbeats_topic(flow.topics.policy, topic)
+
+
+def keeps_offsets(flow: FlowConfig) -> Callable[[str], bool]:
+    """Return what says whether the records of a source topic of the flow keep their offsets."""
+    return partial(flow.of(IdenticalSettings).keeps_topic, flow.topics.policy)
 
 
 def why_lost(connections: TargetFirst) -> str | None:

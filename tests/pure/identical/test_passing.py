@@ -12,12 +12,13 @@ from ferry.features.identical.rules.empty import MOST_AT_ONCE, MOST_BYTES, at_on
 from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import first_offsets
 from ferry.ledger.receipts import receipts
-from ferry.model import Record, RefusalKind
+from ferry.model import PLAN_VERSION, Record, RefusalKind
 from ferry.protocol.names import ledger_topic
 from ferry.wire.batch import HEADER_BYTES, batches, check, obstacle, producer_of
 from ferry.wire.content import contents
 from ferry.wire.records import ProducerIdentity, build_batch
-from tests.pure.identical.test_slot import Identical
+from tests.pure.identical.test_holes import Marking
+from tests.pure.identical.test_slot import Identical, found
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.faults import Fault
@@ -196,6 +197,64 @@ def test_a_lasting_error_of_the_deletion_leaves_its_partition_out_and_the_others
         found = lane.copy(attempt).refusals
         assert [(at, one.code) for at, one in found.items()] == [(place(), "target.fails")]
         assert (lane.ends(), lane.stands(1)) == ({place(1): 4}, 4)
+
+
+class LaterMarking(Marking):
+    """A lane whose source has deleted all but the marker of its last transaction. A run passes that."""
+
+    def __init__(self) -> None:
+        super().__init__("rrrrrc")
+        self.target.settings = {"max.message.bytes": str(HEADER_BYTES + AT_ONCE * MOST_BYTES)}
+        self.first = self.source.log(TOPIC).end - 1
+        self.source.begins[place()] = self.first
+        self.found = replace(found(may_mark=True), may_pass=True)
+
+    def begins(self) -> int:
+        """Where the target's log begins."""
+        return self.target.begins.get(place(), 0)
+
+
+def test_empty_records_before_markers_alone_are_deleted_when_a_later_run_has_a_record() -> None:
+    lane = LaterMarking()
+    with at_work(lane):
+        assert lane.run("first").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 1}, 0)
+        lane.produce_aborted(0, 1)
+        assert lane.run("second").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 3}, 0)
+        lane.grow("r")
+        assert lane.run("third").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 4}, lane.first)
+        assert lane.open("fourth").version < PLAN_VERSION, "nothing is left to delete"
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_empty_records_before_markers_alone_are_deleted_after_a_fault(attempts: int) -> None:
+    """The chunk of the markers is committed. The next one meets an error, in the same process or in another one."""
+    lane = LaterMarking()
+    lane.grow("rr")
+    with at_work(lane):
+        plan = lane.open("first")
+        if attempts == 2:
+            lane.copy(lane.begin(plan), chunk_bytes=1, stop=lambda: bool(lane.ends()))
+            assert (lane.ends(), lane.begins()) == ({place(): lane.first + 1}, 0)
+        else:
+            lane.target.faults.append(Fault(api="Produce", topic=TOPIC, code=7, skip=1))
+        assert lane.copy(lane.begin(plan), chunk_bytes=1).refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 3}, lane.first)
+
+
+def test_a_run_that_dies_before_it_deletes_what_is_before_markers_leaves_that_to_the_next_one() -> None:
+    lane = LaterMarking()
+    with at_work(lane):
+        lane.run("first")
+        lane.grow("r")
+        attempt = lane.begin(lane.open("second"))
+        lane.target.faults.append(Fault(api="DeleteRecords", code=codes.TOPIC_AUTHORIZATION_FAILED))
+        assert [one.kind for one in lane.copy(attempt).refusals.values()] == [RefusalKind.NOT_AUTHORIZED]
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 1}, 0)
+        assert lane.run("third").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 2}, lane.first)
 
 
 def test_nothing_is_deleted_up_to_the_end_of_the_log() -> None:

@@ -31,6 +31,8 @@ from ferry.kafka.admin.topic_settings import ListedSettings, topic_settings
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record
@@ -105,6 +107,9 @@ class IdenticalPlanner:
         created = frozenset(one.topic for one in plan.changes if one.kind is ChangeKind.CREATE)
         await target.refresh(names)
         new = frozenset(names).intersection(created) - target.topics.keys()
+        sent = first_offsets(view, self.lane.name)
+        passed = [one.target for one in plan.slices if one.target_next is not None and any(sent.get(one.target, ()))]
+        begins = await listed_offsets(target, dict.fromkeys(passed, EARLIEST), isolation=READ_UNCOMMITTED)
         listed = await self._listed(sorted(set(names) - new))
         try:
             brokers = await broker_settings(target, BROKER_SETTINGS)
@@ -114,7 +119,8 @@ class IdenticalPlanner:
             lane=lane_kind(self.lane.name),
             may_lose=self._settings.may_lose,
             may_pass=self._settings.may_pass,
-            sent=first_offsets(view, self.lane.name),
+            sent=sent,
+            begins=begins.found,
             may_mark=await self._may_mark(),
             marked=markings(view, self.lane.name),
             brokers=brokers,

@@ -43,6 +43,21 @@ def passed_of(piece: Slice) -> int:
     return piece.start if piece.target_next is None else 0
 
 
+def empty_until(piece: Slice, firsts: Collection[int], begin: int | None) -> int | None:
+    """Return up to where the target of a slice with receipts may have empty records that are to be deleted; None: none.
+
+    Receipts of markers alone leave them. `firsts` are the first offsets of the ledger. `begin`: where the target's log
+    begins; None: not known.
+    """
+    first = max(firsts, default=0)
+    return None if piece.target_next is None or not first or (begin is not None and begin >= first) else first
+
+
+def due_until(piece: Slice) -> int:
+    """Return up to where empty records of a planned slice's target are deleted when a record follows; 0: nowhere."""
+    return passed_of(piece) or piece.empty_until or 0
+
+
 def other_first(first: int, firsts: Collection[int]) -> int | None:
     """Return another first offset with which a run may have written before, to a partition without receipts.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ferry.features.identical.rules.empty import cost_of, other_first, passed_of
+from ferry.features.identical.rules.empty import cost_of, empty_until, other_first, passed_of
 from ferry.features.identical.rules.next_step import strict_for, unfit
 from ferry.features.identical.rules.values import Code, Limits
 from ferry.messages.catalogue import sentence
@@ -78,6 +78,8 @@ class Found:
     """Whether this login may write markers, which pass holes of the source."""
     marked: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Until when runs of the lane may have sent markers, by target partition; 0: all were answered."""
+    begins: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where the logs of target partitions begin, as far as that was asked and is known."""
     denied: frozenset[str] = frozenset()
     """Topics whose settings this login may not see."""
 
@@ -107,6 +109,7 @@ def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
             max_age_ms=max_age_of(piece, found),
             late_ms=late_of(found) if found.may_mark else None,
             marked_ms=found.marked.get(piece.target),
+            empty_until=empty_until(piece, found.sent.get(piece.target, ()), found.begins.get(piece.target)),
         )
         if is_kept(piece, found)
         else piece

@@ -136,10 +136,24 @@ def test_a_target_that_may_lose_is_taken_only_on_purpose() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"topics": {}, "denied": frozenset({"orders"})}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
+    [
+        {"topics": {}, "denied": frozenset({"orders"})},
+        {"brokers": {}},
+        {"brokers": {1: {}}},
+        {"brokers": {1: {EXPIRATION: "1"}}},
+    ],
 )
 def test_what_is_not_known_is_refused(changes: Mapping[str, Any]) -> None:
     assert code_of(with_identical(PLAN, found(**changes), 42)) == "identical.unknown"
+
+
+def test_brokers_without_the_setting_are_too_old_and_no_permission_is_missing() -> None:
+    """They show the other one."""
+    old = {IDLE: "600000"}
+    (refusal,) = with_identical(PLAN, found(brokers={1: BROKER, 2: old, 3: old}), 42).refusals
+    facts = dict(refusal.facts)
+    assert (refusal.code, facts["brokers"], facts["setting"]) == ("identical.too-old", "2, 3", EXPIRATION)
+    assert refusal.kind is not RefusalKind.NOT_AUTHORIZED
 
 
 def test_a_topic_that_no_broker_shows_yet_is_not_a_missing_permission() -> None:

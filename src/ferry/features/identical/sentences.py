@@ -271,6 +271,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "identical offsets",
         "grant DESCRIBE_CONFIGS on the topic and on the cluster",
     ),
+    "identical.too-old": Entry(
+        K.INVALID_CONFIG,
+        "brokers {brokers} of the target have no {setting}, which Kafka has since {since}, so it is not known for how "
+        "long they compare batches of {source}",
+        "upgrade the target's brokers",
+    ),
     "identical.not-shown": Entry(
         K.TARGET_CHANGED,
         "the target does not show topic {topic_there}, so it is not known whether {source} can have identical offsets",

@@ -33,6 +33,8 @@ LEAST_KEPT_BYTES = 64 << 20
 """The least `retention.bytes` by which a target surely keeps its last batch."""
 
 EXPIRATION, IDLE = "producer.id.expiration.ms", "connections.max.idle.ms"
+EXPIRATION_SINCE = "3.4.0"
+"""The first Kafka with that setting of producer state (KIP-854)."""
 BROKER_SETTINGS = (EXPIRATION, IDLE)
 CLEANUP, RETENTION, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 UNCLEAN, MIN_IN_SYNC = "unclean.leader.election.enable", "min.insync.replicas"
@@ -254,6 +256,9 @@ def _of_target(piece: Slice, found: Found) -> Refusal | None:
         return None
     if name not in found.topics and name not in found.denied:
         return _refused(piece, "identical.not-shown", topic_there=name)
+    old = [str(node) for node, shown in sorted(found.brokers.items()) if IDLE in shown and EXPIRATION not in shown]
+    if old:
+        return _refused(piece, "identical.too-old", brokers=", ".join(old), setting=EXPIRATION, since=EXPIRATION_SINCE)
     unknown = _unknown(found, name)
     if unknown:
         return _refused(piece, "identical.unknown", topic_there=name, what=unknown)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.errors import Refused, Superseded
-from ferry.features.identical.rules.empty import MOST_AT_ONCE, MOST_BYTES, at_once, cost_of, empty_batch
+from ferry.features.identical.rules.empty import BATCH_RATE, MOST_AT_ONCE, MOST_BYTES, at_once, cost_of, empty_batch
 from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import first_offsets
 from ferry.ledger.receipts import receipts
@@ -85,7 +85,7 @@ def test_it_is_refused_with_what_it_costs_unless_the_file_permits_it() -> None:
         plan = lane.open("r")
         (refusal,) = plan.refusals
         assert (refusal.code, refusal.partition, refusal.kind) == ("identical.first", 0, RefusalKind.INVALID_CONFIG)
-        cost = cost_of([BEGINS])
+        cost = cost_of([(BEGINS, None)])
         assert {**dict(refusal.facts), "offset": BEGINS, "seconds": cost.seconds, "bytes": cost.bytes} == dict(
             refusal.facts
         )
@@ -346,7 +346,18 @@ def test_empty_batches_are_taken_as_they_are_and_fit_whatever_a_broker_makes_of_
 
 def test_the_cost_is_that_of_the_batches_that_are_written() -> None:
     for offsets in (MOST_AT_ONCE, 3 * MOST_AT_ONCE):
-        cost = cost_of([offsets])
+        cost = cost_of([(offsets, None)])
         written = offsets // MOST_AT_ONCE * len(empty_batch(0, MOST_AT_ONCE, producer=7, at_ms=5))
         assert (cost.offsets, cost.bytes) == (offsets, written)
-    assert cost_of([1_500_000, 1_500_001]).seconds == 4
+    assert cost_of([(1_500_000, None), (1_500_001, None)]).seconds == 4
+
+
+@pytest.mark.parametrize("limit", [2_000, 10_000, 100_000, 1_048_588])
+def test_the_cost_reckons_with_the_batches_that_the_topic_takes(limit: int) -> None:
+    offsets, most = 1_000_000, at_once(limit)
+    full, rest = divmod(offsets, most)
+    written = full * len(empty_batch(0, most, producer=7, at_ms=5))
+    written += len(empty_batch(0, rest, producer=7, at_ms=5)) if rest else 0
+    cost = cost_of([(offsets, limit)])
+    assert abs(cost.bytes - written) <= written / 100
+    assert cost.seconds >= (full + bool(rest)) // BATCH_RATE

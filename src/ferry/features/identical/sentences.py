@@ -234,6 +234,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "{bytes:size}). Readers see them until they are deleted",
         f"stop the readers of the copy and set ferry.offsets.may.pass = true, or {_TRANSLATED}",
     ),
+    "identical.first.rest": Entry(
+        K.INVALID_CONFIG,
+        "the copy of {source} begins at offset {offset}, so {place} needs {offsets:count more empty record} (about "
+        "{seconds} s, {bytes:size}). Readers see them until they are deleted",
+        f"stop the readers of the copy and set ferry.offsets.may.pass = true, or {_ELSEWHERE}",
+    ),
     "identical.first.note": Entry(
         None,
         "the copy of {partitions:count partition} begins with empty records: {offsets} offsets before the first "

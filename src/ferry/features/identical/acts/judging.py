@@ -11,6 +11,7 @@ from kafka.protocol.producer import InitProducerIdRequest
 from ferry.clock import wall_ms
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.features.identical.acts.short import look_short
+from ferry.features.identical.rules.empty import left_of
 from ferry.features.identical.rules.planned import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
@@ -27,7 +28,7 @@ from ferry.features.identical.rules.written import written_places
 from ferry.features.identical.settings import TRANSLATED, IdenticalSettings
 from ferry.kafka.admin.acls import may_alter_cluster
 from ferry.kafka.admin.broker_settings import broker_settings
-from ferry.kafka.admin.topic_settings import ListedSettings, topic_settings
+from ferry.kafka.admin.topic_settings import ListedSettings, batch_limits, topic_settings
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
@@ -121,6 +122,7 @@ class IdenticalPlanner:
             may_pass=self._settings.may_pass,
             sent=sent,
             begins=begins.found,
+            limits=await batch_limits(target, {one.target.topic for one in plan.slices if left_of(one)} - new),
             may_mark=await self._may_mark(),
             marked=markings(view, self.lane.name),
             brokers=brokers,

@@ -30,6 +30,7 @@ from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import look_behind
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import LedgerView, accounted
+from ferry.ledger.producer_codec import sent_places
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.ledger.unit_codec import eras, last_units
@@ -189,11 +190,12 @@ def _accounted(
 
 async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: Iterable[PartitionState]) -> list[str]:
     """Return the copies with records of other clients after what was copied, as far as they can be read."""
+    kept = sent_places(await connections.view(), flow.lane)  # in no transaction, so no marker follows them
     begins = {
         row.target: row.target_copied
         for row in rows
         if row.target_end is not None
-        and row.target_end > row.target_copied + 1  # the marker of the last transaction
+        and row.target_end > row.target_copied + (row.target not in kept)  # the marker of the last transaction
         and not flow.topics.merge.matches(row.source.topic)
     }
     try:

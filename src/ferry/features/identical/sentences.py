@@ -134,15 +134,15 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.short": Entry(
         None,
-        "clients would write to {places} of {cluster} at offsets that the source has used, and readers that keep "
-        "offsets outside of Kafka would skip these records",
+        "clients would write to {places} of {cluster} at offsets that the source has used, and readers with bookmarks "
+        "would skip these records",
         "write a record to each partition at the source and run the flow; or, if no reader keeps offsets there, leave "
         "the topic out of ferry.offsets.topics",
     ),
     "identical.short.begun": Entry(
         None,
-        "clients would write to {places} of {cluster} at offsets that the source has used, and readers that keep "
-        "offsets outside of Kafka would skip these records",
+        "clients would write to {places} of {cluster} at offsets that the source has used, and readers with bookmarks "
+        "would skip these records",
         "abandon the switch, write a record to each partition at the source, and run the flow",
     ),
     "identical.short.lost": Entry(
@@ -279,8 +279,8 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.too-old": Entry(
         K.INVALID_CONFIG,
-        "brokers {brokers} of the target have no {setting}, which Kafka has since {since}, so it is not known for how "
-        "long they compare batches of {source}",
+        "brokers {brokers} of the target have no {setting} (new in Kafka {since}), so it is not known for how long "
+        "they compare batches of {source}",
         "upgrade the target's brokers",
     ),
     "identical.not-shown": Entry(

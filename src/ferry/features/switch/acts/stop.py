@@ -50,8 +50,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
     """Pause the flow, fence its writers, and read both sides.
 
     Raises Unreachable if the target does not answer. Raises Refused for a slot that cannot be fenced, and while a batch
-    with identical offsets may still arrive. But in a failover, it also raises Refused for a copied partition whose end
-    cannot be read, and for a copy with identical offsets that ends before the source's offsets.
+    with identical offsets may still arrive. But for a failover, it raises Refused for a copied partition whose end
+    cannot be read. The same holds for a copy with identical offsets that ends before the source's offsets.
     """
 
     async def work() -> Evidence:

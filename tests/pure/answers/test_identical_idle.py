@@ -88,6 +88,7 @@ def test_a_switchover_is_refused_until_a_record_has_come(made: World) -> None:
     assert offsets_check(made.ask("readiness", "a->b").body["checks"]) == []
 
 
+@pytest.mark.slow
 def test_a_switchover_whose_copy_ends_earlier_after_the_drain_stops_with_its_name(
     made: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_switchover_whose_copy_ends_earlier_after_the_drain_stops_with_its_nam
     assert (stopped.code, IDLE in stopped.body["error"]["message"]) == (STOPPED, True), stopped
 
 
+@pytest.mark.slow
 def test_a_failover_counts_the_loss_from_the_targets_end(made: World) -> None:
     ran(made)
     assert made.ask("drills", "tabletop", "a->b").body["rpo"]["records"] == BEGINS
@@ -111,6 +113,7 @@ def test_a_failover_counts_the_loss_from_the_targets_end(made: World) -> None:
     assert ("outside of Kafka" in loss["sentence"], IDLE in step_of(done, "stop")["sentence"]) == (True, True)
 
 
+@pytest.mark.slow
 def test_a_failover_among_the_empty_records_counts_the_loss_from_the_targets_end(made: World) -> None:
     made.produce(made.a, "audit", 0, 5)
     fault = Fault(api="Produce", topic="a.audit", skip=1, code=codes.TOPIC_AUTHORIZATION_FAILED, times=99)

@@ -78,7 +78,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "plan": LedgerKind(
         key={**_RUN, "generation": int, "part": _NUMBER_OR_SEAL},
         says='a piece of the plan; part "seal" makes it exist',
-        formats=(1, 2, 3, 4),
+        formats=(1, 2, 3, 4, 5),
         in_summary=False,
     ),
     "attempt": LedgerKind(

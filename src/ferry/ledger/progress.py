@@ -1,7 +1,7 @@
 """How far an active run has come: what it has committed, what it has sent and not committed, its rate; pure.
 
-What a slot has sent is in its open transaction, at the end of the target partitions. So the ends of these logs show
-it, and the run writes no record about it (`progress_of`).
+What a slot has sent is at the end of the target partitions. It is in an open transaction, but where records keep their
+offsets. So the ends of these logs show it, and the run writes no record about it (`progress_of`).
 """
 
 from __future__ import annotations
@@ -143,10 +143,7 @@ def _of_slice(piece: Slice, done: Committed | None, log: LogEnd | None) -> Progr
     end, target_next, records, size = done or (piece.start, None, 0, 0)
     sent = 0
     if log is not None and not is_done:
-        # A transaction that is open since before our last receipt is another producer's.
-        known = (log.stable, target_next, piece.target_end, piece.target_next)
-        begin = max(one for one in known if one is not None)
-        sent = max(0, log.end - begin)
+        sent = max(0, log.end - _sent_from(piece, end, target_next, log))
     sent_bytes: int | None = 0
     if sent:
         whole, count = (size, records) if records else (piece.bytes_estimate, piece.offsets)
@@ -164,6 +161,18 @@ def _of_slice(piece: Slice, done: Committed | None, log: LogEnd | None) -> Progr
         sent_bytes=sent_bytes,
         unseen=int(log is None and not is_done),
     )
+
+
+def _sent_from(piece: Slice, end: int, target_next: int | None, log: LogEnd) -> int:
+    """Return the target offset from which on the log has what is sent and not committed; `end` is committed.
+
+    Records that keep their offsets are in no transaction, so readers see them already.
+    """
+    if piece.producer is not None:
+        return end
+    # A transaction that is open since before our last receipt is another producer's.
+    known = (log.stable, target_next, piece.target_end, piece.target_next)
+    return max(one for one in known if one is not None)
 
 
 def _together(parts: Iterable[Progress]) -> Progress:

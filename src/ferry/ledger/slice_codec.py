@@ -68,6 +68,11 @@ SLICE = Form(
         "with producer: until when earlier runs may have sent markers there, in ms; 0: all were answered; absent: none "
         "were sent",
     ),
+    _since_later(
+        "empty_until",
+        "with producer: up to where the target may have empty records, which are deleted when a record follows; "
+        "absent: none",
+    ),
     closed=True,  # a plan is carried out as it was decided, or not at all
 )
 

@@ -14,12 +14,13 @@ from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.registry import IDENTICAL
 
-PLAN_VERSION = 4
+PLAN_VERSION = 5
 """The newest format that this Ferry reads.
 
 Format 2 has slices of the record path, which no earlier Ferry may copy as bytes. Format 3 has slices that keep the
 source's offsets, which no earlier Ferry may copy in transactions. Format 4 has those whose sequence numbers are not
-their offsets any more, or will not be, because markers pass holes of the source.
+their offsets any more, or will not be, because markers pass holes of the source. Format 5 has those whose copies still
+begin with empty records, which no earlier Ferry would delete.
 """
 
 
@@ -132,6 +133,8 @@ class Slice:
 
     0: all of them were answered. None: there were none, so each record's sequence number is its offset.
     """
+    empty_until: int | None = None
+    """With `producer`, and a receipt: up to where the target may still have empty records, to be deleted; None: not."""
 
     @property
     def name(self) -> str:
@@ -237,8 +240,10 @@ class Plan:
     @property
     def version(self) -> int:
         """The format that the plan needs: the oldest that can hold all of it."""
-        if any(piece.late_ms is not None or piece.marked_ms is not None for piece in self.slices):
+        if any(piece.empty_until is not None for piece in self.slices):
             return PLAN_VERSION
+        if any(piece.late_ms is not None or piece.marked_ms is not None for piece in self.slices):
+            return 4
         if any(piece.producer is not None for piece in self.slices):
             return 3
         return 2 if self.row_slots or self.eras else 1

@@ -98,7 +98,7 @@ def measure_run(source: RunningCluster, target: RunningCluster, begins: int) -> 
     took = time.monotonic() - begun
     print(
         f"{target.spec.version} a run that begins with empty records: {begins} offsets, {took:.2f} s, "
-        f"{begins / took:,.0f} a second; its plan says {cost_of([begins])}"
+        f"{begins / took:,.0f} a second; its plan says {cost_of([(begins, None)])}"
     )
 
 

@@ -132,3 +132,15 @@ def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: Worl
     loss = step_of(done, "loss")
     assert (done.code, loss["facts"]["records"], "outside of Kafka" in loss["sentence"]) == (0, 5, True), done
     assert [row["start"] for row in loss["rows"] if row["records"]] == [10]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("records", [0, 1, 2])
+def test_each_record_of_a_client_after_the_copy_is_named_because_no_marker_follows(made: World, records: int) -> None:
+    if records:
+        made.produce(made.b, "a.orders", 0, records)
+    if made.ask("failover", *AWAY, "--id", "f-1").code == STOPPED:  # the end is not the lane's: a batch may arrive
+        made.now_ms += 2 * HOUR_MS
+        made.ask("failover", *AWAY, "--id", "f-1")
+    stop = step_of(made.ask("switches", "show", "a->b", "f-1"), "stop")
+    assert (stop["facts"]["written_by_others"], "a.orders-0" in stop["sentence"]) == (bool(records), bool(records))

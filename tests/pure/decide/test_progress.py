@@ -73,6 +73,33 @@ def test_records_from_before_the_slice_are_not_of_the_run() -> None:
     assert of(FIRST, log(480, 510)) == (10, 1_000, 10, 0), "another producer's transaction is open there"
 
 
+KEPT = replace(FIRST, start=1_000, end=1_100, target_end=None, producer=42)
+"""Its records keep their offsets, in no transaction: readers see them as soon as they are there."""
+
+
+@pytest.mark.parametrize(
+    ("at", "receipts", "sent", "passed"),
+    [
+        (600, [], 0, 0),
+        (1_030, [], 30, 30),
+        (1_040, [replace(LAST, start=1_000, end=1_040, target_next=1_040)], 0, 40),
+        (1_060, [replace(LAST, start=1_000, end=1_040, target_next=1_040)], 20, 60),
+        (1_100, [replace(LAST, start=1_000, end=1_100, target_next=1_100)], 0, 100),
+    ],
+    ids=["empty records", "before a receipt", "committed", "after a receipt", "done"],
+)
+def test_records_that_keep_their_offsets_are_sent_from_their_first_offset_on(
+    at: int, receipts: list[Receipt], sent: int, passed: int
+) -> None:
+    assert of(KEPT, log(at, at), *receipts)[::2] == (sent, passed)
+    found_before = replace(KEPT, target_end=1_020)
+    assert of(found_before, log(at, at), *receipts)[::2] == (sent, passed), "a run before wrote no receipt of it"
+
+
+def test_nothing_of_what_keeps_its_offsets_is_sent_before_a_slot_begins() -> None:
+    assert progress_before(replace(PLAN, slices=(KEPT,)), {}).whole.sent == 0
+
+
 def test_more_records_than_the_slice_has_do_not_pass_its_end() -> None:
     assert of(FIRST, log(500, 900)) == (400, 40_000, 100, 0)
 

@@ -272,9 +272,17 @@ def test_a_marker_that_arrived_costs_no_lateness(monkeypatch: pytest.MonkeyPatch
         assert (lane.is_identical(), lane.until()) == (True, 0)
 
 
+@pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_holes_without_a_receipt_get_one_after_a_crash(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lane = Marking("r" + shape)
+def test_holes_without_a_receipt_get_one_after_a_crash(
+    shape: str, split: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`split`: the target does not take a batch of the source as it is, and a marker follows it."""
+    lane = Marking("r")
+    if split:
+        lane.produce_committed(0, 1000)
+        lane.target.settings = {"max.message.bytes": "2000"}
+    lane.grow(shape)
     with at_work(lane):
         attempt = lane.begin(lane.open("first"))
         lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
@@ -286,7 +294,8 @@ def test_holes_without_a_receipt_get_one_after_a_crash(shape: str, monkeypatch: 
         (receipt,) = receipts(lane.view(), lane=LANE)
         end = lane.source.log(TOPIC).end
         assert (receipt.start, receipt.end, receipt.target_next, receipt.missing) == (0, end, end, 0)
-        assert receipt.control_batches == shape.count("c") + shape.count("a")
+        assert (receipt.transcoded > 0) is split
+        assert receipt.control_batches == shape.count("c") + shape.count("a") + split
         assert receipt.aborted_batches == shape.count("a")
         lane.grow("rc")
         with later(monkeypatch, AFTER_ALL_MS):

@@ -14,7 +14,7 @@ from ferry.features.identical.rules import late
 from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.features.switch.acts.opposite import Opposite
-from ferry.features.switch.rules.partition_state import PartitionState, with_records
+from ferry.features.switch.rules.partition_state import PartitionState, short_copies, with_records
 from ferry.kafka.connect import codes
 from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView
@@ -221,6 +221,30 @@ def test_the_loss_is_counted_from_the_targets_end_where_that_is_the_lanes(
     (found,) = with_records([row], {} if end is None else {place(): end})
     assert found.source_end - found.copied_end == left
     assert found.target_copied == found.copied_end == max(copied, end or 0)
+
+
+@pytest.mark.parametrize(
+    ("end", "settled", "start"), [(4, None, 4), (4, 10, 10), (4, 6, 6), (10, None, 10), (None, None, 10)]
+)
+def test_a_copy_that_ends_before_the_position_lacks_what_is_from_its_end_on(
+    end: int | None, settled: int | None, start: int
+) -> None:
+    row = PartitionState(
+        source=place(),
+        target=place(),
+        copied_end=10,
+        source_end=10,
+        source_known="source",
+        observed_ms=1,
+        target_end=end,
+        reached_ms=1,
+        has_copy=False,
+    )
+    ends = {} if settled is None else {place(): settled}
+    short = short_copies([row], lambda _: True, ends)
+    (found,) = with_records([row], ends, short)
+    assert (bool(short), found.copied_end, found.reached_ms) == (start < 10, start, 0 if start < 10 else 1)
+    assert short_copies([row], lambda _: False, ends) == {}
 
 
 @pytest.mark.parametrize(

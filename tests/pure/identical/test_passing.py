@@ -8,16 +8,17 @@ from dataclasses import replace
 import pytest
 
 from ferry.errors import Refused, Superseded
-from ferry.features.identical.rules.empty import MOST_AT_ONCE, MOST_BYTES, at_once, cost_of, empty_batch
+from ferry.features.identical.rules.empty import BATCH_RATE, MOST_AT_ONCE, MOST_BYTES, at_once, cost_of, empty_batch
 from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import first_offsets
 from ferry.ledger.receipts import receipts
-from ferry.model import Record, RefusalKind
+from ferry.model import PLAN_VERSION, Record, RefusalKind
 from ferry.protocol.names import ledger_topic
 from ferry.wire.batch import HEADER_BYTES, batches, check, obstacle, producer_of
 from ferry.wire.content import contents
 from ferry.wire.records import ProducerIdentity, build_batch
-from tests.pure.identical.test_slot import Identical
+from tests.pure.identical.test_holes import Marking
+from tests.pure.identical.test_slot import Identical, found
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.faults import Fault
@@ -84,7 +85,7 @@ def test_it_is_refused_with_what_it_costs_unless_the_file_permits_it() -> None:
         plan = lane.open("r")
         (refusal,) = plan.refusals
         assert (refusal.code, refusal.partition, refusal.kind) == ("identical.first", 0, RefusalKind.INVALID_CONFIG)
-        cost = cost_of([BEGINS])
+        cost = cost_of([(BEGINS, None)])
         assert {**dict(refusal.facts), "offset": BEGINS, "seconds": cost.seconds, "bytes": cost.bytes} == dict(
             refusal.facts
         )
@@ -198,6 +199,64 @@ def test_a_lasting_error_of_the_deletion_leaves_its_partition_out_and_the_others
         assert (lane.ends(), lane.stands(1)) == ({place(1): 4}, 4)
 
 
+class LaterMarking(Marking):
+    """A lane whose source has deleted all but the marker of its last transaction. A run passes that."""
+
+    def __init__(self) -> None:
+        super().__init__("rrrrrc")
+        self.target.settings = {"max.message.bytes": str(HEADER_BYTES + AT_ONCE * MOST_BYTES)}
+        self.first = self.source.log(TOPIC).end - 1
+        self.source.begins[place()] = self.first
+        self.found = replace(found(may_mark=True), may_pass=True)
+
+    def begins(self) -> int:
+        """Where the target's log begins."""
+        return self.target.begins.get(place(), 0)
+
+
+def test_empty_records_before_markers_alone_are_deleted_when_a_later_run_has_a_record() -> None:
+    lane = LaterMarking()
+    with at_work(lane):
+        assert lane.run("first").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 1}, 0)
+        lane.produce_aborted(0, 1)
+        assert lane.run("second").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 3}, 0)
+        lane.grow("r")
+        assert lane.run("third").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 4}, lane.first)
+        assert lane.open("fourth").version < PLAN_VERSION, "nothing is left to delete"
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_empty_records_before_markers_alone_are_deleted_after_a_fault(attempts: int) -> None:
+    """The chunk of the markers is committed. The next one meets an error, in the same process or in another one."""
+    lane = LaterMarking()
+    lane.grow("rr")
+    with at_work(lane):
+        plan = lane.open("first")
+        if attempts == 2:
+            lane.copy(lane.begin(plan), chunk_bytes=1, stop=lambda: bool(lane.ends()))
+            assert (lane.ends(), lane.begins()) == ({place(): lane.first + 1}, 0)
+        else:
+            lane.target.faults.append(Fault(api="Produce", topic=TOPIC, code=7, skip=1))
+        assert lane.copy(lane.begin(plan), chunk_bytes=1).refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 3}, lane.first)
+
+
+def test_a_run_that_dies_before_it_deletes_what_is_before_markers_leaves_that_to_the_next_one() -> None:
+    lane = LaterMarking()
+    with at_work(lane):
+        lane.run("first")
+        lane.grow("r")
+        attempt = lane.begin(lane.open("second"))
+        lane.target.faults.append(Fault(api="DeleteRecords", code=codes.TOPIC_AUTHORIZATION_FAILED))
+        assert [one.kind for one in lane.copy(attempt).refusals.values()] == [RefusalKind.NOT_AUTHORIZED]
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 1}, 0)
+        assert lane.run("third").refusals == {}
+        assert (lane.ends(), lane.begins()) == ({place(): lane.first + 2}, lane.first)
+
+
 def test_nothing_is_deleted_up_to_the_end_of_the_log() -> None:
     """Where the copy ends among the empty records, they stay: a broker that loads such a log may begin it at 0."""
     lane = Later([[3]])
@@ -287,7 +346,18 @@ def test_empty_batches_are_taken_as_they_are_and_fit_whatever_a_broker_makes_of_
 
 def test_the_cost_is_that_of_the_batches_that_are_written() -> None:
     for offsets in (MOST_AT_ONCE, 3 * MOST_AT_ONCE):
-        cost = cost_of([offsets])
+        cost = cost_of([(offsets, None)])
         written = offsets // MOST_AT_ONCE * len(empty_batch(0, MOST_AT_ONCE, producer=7, at_ms=5))
         assert (cost.offsets, cost.bytes) == (offsets, written)
-    assert cost_of([1_500_000, 1_500_001]).seconds == 4
+    assert cost_of([(1_500_000, None), (1_500_001, None)]).seconds == 4
+
+
+@pytest.mark.parametrize("limit", [2_000, 10_000, 100_000, 1_048_588])
+def test_the_cost_reckons_with_the_batches_that_the_topic_takes(limit: int) -> None:
+    offsets, most = 1_000_000, at_once(limit)
+    full, rest = divmod(offsets, most)
+    written = full * len(empty_batch(0, most, producer=7, at_ms=5))
+    written += len(empty_batch(0, rest, producer=7, at_ms=5)) if rest else 0
+    cost = cost_of([(offsets, limit)])
+    assert abs(cost.bytes - written) <= written / 100
+    assert cost.seconds >= (full + bool(rest)) // BATCH_RATE

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ferry.features.identical.rules.empty import cost_of
 from ferry.features.identical.rules.planned import (
     EXPIRATION,
     IDLE,
@@ -108,6 +109,25 @@ def test_what_a_copy_needs_that_begins_with_empty_records(
     assert bool(costs) == (code is None and "target_next" not in piece)
 
 
+@pytest.mark.parametrize(("end", "left"), [(0, 1_000), (None, 1_000), (400, 600), (999, 1), (1_000, 0), (1_050, 0)])
+@pytest.mark.parametrize("may_pass", [True, False])
+def test_the_cost_is_that_of_what_is_not_there_yet(end: int | None, left: int, may_pass: bool) -> None:
+    piece = replace(PIECE, start=1_000, log_start=1_000, end=1_100, target_end=end)
+    sent = {ORDERS: frozenset({1_000})} if end else {}
+    given = found(may_pass=may_pass, sent=sent, limits={"orders": 500})
+    plan = with_identical(replace(PLAN, slices=(piece,)), given, 42)
+    cost = cost_of([(left, 500)])
+    if left and not may_pass:
+        (refusal,) = plan.refusals
+        facts = dict(refusal.facts)
+        assert refusal.code == ("identical.first.rest" if end else "identical.first")
+        assert (facts["seconds"], facts["bytes"]) == (cost.seconds, cost.bytes)
+        return
+    assert plan.refusals == ()
+    costs = [dict(facts_of(note)) for note in plan.notes if noted(note) == "identical.first.note"]
+    assert [(one["offsets"], one["bytes"]) for one in costs] == ([(left, cost.bytes)] if left else [])
+
+
 @pytest.mark.parametrize(
     ("settings", "broker", "code"),
     [
@@ -136,10 +156,24 @@ def test_a_target_that_may_lose_is_taken_only_on_purpose() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"topics": {}, "denied": frozenset({"orders"})}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
+    [
+        {"topics": {}, "denied": frozenset({"orders"})},
+        {"brokers": {}},
+        {"brokers": {1: {}}},
+        {"brokers": {1: {EXPIRATION: "1"}}},
+    ],
 )
 def test_what_is_not_known_is_refused(changes: Mapping[str, Any]) -> None:
     assert code_of(with_identical(PLAN, found(**changes), 42)) == "identical.unknown"
+
+
+def test_brokers_without_the_setting_are_too_old_and_no_permission_is_missing() -> None:
+    """They show the other one."""
+    old = {IDLE: "600000"}
+    (refusal,) = with_identical(PLAN, found(brokers={1: BROKER, 2: old, 3: old}), 42).refusals
+    facts = dict(refusal.facts)
+    assert (refusal.code, facts["brokers"], facts["setting"]) == ("identical.too-old", "2, 3", EXPIRATION)
+    assert refusal.kind is not RefusalKind.NOT_AUTHORIZED
 
 
 def test_a_topic_that_no_broker_shows_yet_is_not_a_missing_permission() -> None:

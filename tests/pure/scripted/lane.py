@@ -157,7 +157,8 @@ class Lane:
         driver.keep([producer_record(LANE, producer_id=producer, run=plan.run, at_ms=0)])
         receipts, sent = last_receipts(driver.view, LANE), first_offsets(driver.view, LANE)
         marked = markings(driver.view, LANE)
-        return with_identical(plan, replace(found, receipts=receipts, sent=sent, marked=marked), producer)
+        known = replace(found, receipts=receipts, sent=sent, marked=marked, begins=dict(self.target.begins))
+        return with_identical(plan, known, producer)
 
     def begin(self, plan: Plan) -> Attempt:
         """A copy step of a run begins."""

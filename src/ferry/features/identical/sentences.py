@@ -132,6 +132,31 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.late.none": Entry(
         None, "when the flow is drained, no batch with identical offsets can come to {cluster} any more"
     ),
+    "identical.short": Entry(
+        None,
+        "clients would write to {places} of {cluster} at offsets that the source has used, and readers with bookmarks "
+        "would skip these records",
+        "write a record to each partition at the source and run the flow; or, if no reader keeps offsets there, leave "
+        "the topic out of ferry.offsets.topics",
+    ),
+    "identical.short.begun": Entry(
+        None,
+        "clients would write to {places} of {cluster} at offsets that the source has used, and readers with bookmarks "
+        "would skip these records",
+        "abandon the switch, write a record to each partition at the source, and run the flow",
+    ),
+    "identical.short.lost": Entry(
+        None,
+        "clients will write to {places} of {cluster} at offsets that the source has used",
+        "if the source answers, write a record to each partition there and run the flow first; otherwise set offsets "
+        "that are kept outside of Kafka back to these ends",
+    ),
+    "identical.short.note": Entry(
+        None,
+        "nothing passes the offsets before the first record of {places}, because the source has no record to copy; a "
+        "switchover is refused until then",
+        "write a record to each partition at the source, or leave the topic out of ferry.offsets.topics",
+    ),
     "identical.loss": Entry(
         None,
         "readers that keep offsets outside of Kafka may be past the end of the copy, and would skip the first records "
@@ -209,6 +234,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "{bytes:size}). Readers see them until they are deleted",
         f"stop the readers of the copy and set ferry.offsets.may.pass = true, or {_TRANSLATED}",
     ),
+    "identical.first.rest": Entry(
+        K.INVALID_CONFIG,
+        "the copy of {source} begins at offset {offset}, so {place} needs {offsets:count more empty record} (about "
+        "{seconds} s, {bytes:size}). Readers see them until they are deleted",
+        f"stop the readers of the copy and set ferry.offsets.may.pass = true, or {_ELSEWHERE}",
+    ),
     "identical.first.note": Entry(
         None,
         "the copy of {partitions:count partition} begins with empty records: {offsets} offsets before the first "
@@ -245,6 +276,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "the target does not show {what} for topic {topic_there}, so it is not known whether {source} can have "
         "identical offsets",
         "grant DESCRIBE_CONFIGS on the topic and on the cluster",
+    ),
+    "identical.too-old": Entry(
+        K.INVALID_CONFIG,
+        "brokers {brokers} of the target have no {setting} (new in Kafka {since}), so it is not known for how long "
+        "they compare batches of {source}",
+        "upgrade the target's brokers",
     ),
     "identical.not-shown": Entry(
         K.TARGET_CHANGED,

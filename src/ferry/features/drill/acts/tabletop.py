@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
@@ -13,10 +15,14 @@ from ferry.features.drill.rules.group_positions import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
 from ferry.features.identical.acts.late import look_late
+from ferry.features.identical.acts.short import ends_of_copies
 from ferry.features.identical.rules.late import without_found
+from ferry.features.identical.rules.short import known_ends, named, shorter
+from ferry.features.switch.acts.partition_state import keeps_offsets
 from ferry.features.switch.acts.sides import refuse_identical
-from ferry.features.switch.rules.steps import sentence
+from ferry.features.switch.rules import steps
 from ferry.lane.connections import FlowConnections
+from ferry.messages.catalogue import sentence
 from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.model.switch import STEPS, Switch, Verb
 from ferry.plan.lag import measure_lag
@@ -50,7 +56,10 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             late = connections.run(
                 lambda: look_late(connections.target, connections.ledger.place, connections.cache, flow.lane)
             )
-            found.losses = losses_of(without_found(measure_lag(flow, patience_s=patience_s), late.ends))
+            lags, keeps = measure_lag(flow, patience_s=patience_s), keeps_offsets(flow)
+            at = {lag.target: lag.position for lag in lags if keeps(lag.source.topic) and lag.position}
+            short = shorter(at, connections.run(partial(ends_of_copies, connections.target, at)))
+            found.losses = losses_of(without_found(lags, {**known_ends(short), **late.ends}))
             found.losses_at_ms = wall_ms()
             found.note_passed_over(flow, connections)
             behind, unknown = (
@@ -59,6 +68,8 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             )
             more = f", {unknown} not known" if unknown else ""
             entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} with lag{more}"
+            if short:
+                found.notes.append(sentence("identical.short.lost", places=named(short), cluster=flow.flow.target))
             if late.until:
                 found.notes.append(f"the step stop of a failover would be refused: {late.sentence(flow.flow.target)}")
         with diary.step("groups", "Translate the groups' offsets") as entry:
@@ -104,4 +115,4 @@ def _steps(flow: FlowConfig, drill: str, who: str) -> tuple[str, ...]:
         approved_ms=now_ms,
         at_ms=now_ms,
     )
-    return tuple(sentence(switch, step) for step in STEPS[Verb.FAILOVER])
+    return tuple(steps.sentence(switch, step) for step in STEPS[Verb.FAILOVER])

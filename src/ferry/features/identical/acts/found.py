@@ -50,14 +50,14 @@ class _Side:
             await read_batches(self._cluster, self._place, start, self._end, self._take_in, isolation=self._isolation)
         return self._waiting[0] if self._waiting else None
 
-    async def peek(self) -> Batch | None:
-        """Return the next batch that is not hidden, without taking it; None: there is none."""
-        while (first := await self._first()) is not None:
-            batch, hidden = first
-            if not hidden:
-                return batch
+    async def _first_from(self, offset: int) -> tuple[Batch, bool] | None:
+        """Return the next batch, without the hidden ones that end at an offset or before it; None: there is none.
+
+        Later ones stay: they may show the next hole.
+        """
+        while (first := await self._first()) is not None and first[1] and first[0].next_offset <= offset:
             self._waiting.popleft()
-        return None
+        return first
 
     def _take_in(self, found: Sequence[Batch], part: Any) -> int:
         self._at = found[-1].next_offset
@@ -67,13 +67,22 @@ class _Side:
         ]
         return self._end  # one answer at a time
 
-    async def take(self) -> Batch | None:
+    async def _take(self) -> Batch | None:
         """Return the next batch that is not hidden; None: there is none."""
-        if await self.peek() is None:
-            return None
-        batch, _ = self._waiting.popleft()
-        self.epoch = batch.leader_epoch
-        return batch
+        while await self._first() is not None:
+            batch, hidden = self._waiting.popleft()
+            if not hidden:
+                self.epoch = batch.leader_epoch
+                return batch
+        return None
+
+    async def takes_same(self, wanted: Batch) -> bool:
+        """Take the batch that has the same bytes at the same offset, if it is the next one; return whether it is."""
+        first = await self._first_from(wanted.base_offset)
+        if first is None or first[1] or first[0].base_offset != wanted.base_offset or not same_bytes(first[0], wanted):
+            return False
+        await self._take()
+        return True
 
     async def take_any(self) -> Batch | None:
         """Return the next batch, a marker too; None: there is none."""
@@ -86,12 +95,8 @@ class _Side:
 
         Hidden batches before it are passed.
         """
-        while (first := await self._first()) is not None:
-            batch, hidden = first
-            if not hidden or batch.next_offset > offset:
-                return batch if hidden and is_seen(batch, offset) else None
-            self._waiting.popleft()
-        return None
+        first = await self._first_from(offset)
+        return first[0] if first is not None and first[1] and is_seen(first[0], offset) else None
 
     async def record_at(self, offset: int) -> RecordContent | None:
         """Return the record at an offset, those before it are passed; None: there is none.
@@ -101,7 +106,7 @@ class _Side:
         while self._record is None or self._record.offset < offset:
             self._record = next(self._opened, None)
             if self._record is None:
-                batch = await self.take()
+                batch = await self._take()
                 if batch is None:
                     return None
                 self._opened = opened(batch, self._place, self._most)
@@ -160,11 +165,8 @@ async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: i
             at = batch.next_offset
             part.mark(hole, at)
             continue
-        same = await theirs.peek()
-        verbatim = same is not None and same.base_offset == at and same_bytes(same, batch)
-        if verbatim:
-            await theirs.take()
-        else:
+        verbatim = await theirs.takes_same(batch)
+        if not verbatim:
             try:
                 await _compare(batch, theirs, piece.target, most, dropped)
             except _Unopened as error:

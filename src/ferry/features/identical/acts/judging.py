@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.clock import wall_ms
 from ferry.errors import Refused, Retryable, Unreachable
+from ferry.features.identical.acts.short import look_short
+from ferry.features.identical.rules.empty import left_of
 from ferry.features.identical.rules.planned import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
@@ -21,18 +23,22 @@ from ferry.features.identical.rules.planned import (
     without_skips,
     without_unfit,
 )
+from ferry.features.identical.rules.short import known_ends, named
 from ferry.features.identical.rules.written import written_places
 from ferry.features.identical.settings import TRANSLATED, IdenticalSettings
 from ferry.kafka.admin.acls import may_alter_cluster
 from ferry.kafka.admin.broker_settings import broker_settings
-from ferry.kafka.admin.topic_settings import ListedSettings, topic_settings
+from ferry.kafka.admin.topic_settings import ListedSettings, batch_limits, topic_settings
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record
 from ferry.ledger.receipts import last_receipts
+from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
 from ferry.policy import is_heartbeats_topic
 from ferry.protocol.driver import Driver
@@ -48,7 +54,7 @@ class IdenticalPlanner:
         """Return the plan without the slices that its run would refuse; writes nothing."""
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
-        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
+        plan = await self._judged(view, plan)
         if not plan.slices:
             return plan
         return without_unfit(plan, await self._found(view, plan))
@@ -61,7 +67,7 @@ class IdenticalPlanner:
         view = driver.view
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
-        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
+        plan = await self._judged(view, plan)
         if not plan.slices:
             return plan
         found = await self._found(view, plan)
@@ -81,6 +87,17 @@ class IdenticalPlanner:
     def _keeps(self, topic: str) -> bool:
         return self._settings.keeps_topic(self.lane.flow.topics.policy, topic)
 
+    async def _judged(self, view: LedgerView, plan: Plan) -> Plan:
+        """Return the plan with what is known before its slices are judged."""
+        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
+        if lane_kind(self.lane.name) is not None:
+            return plan  # no client is moved to its topics
+        found = await look_short(self.lane, view, plan)
+        short = {place: found[place] for place in known_ends(found)}
+        if not short:
+            return plan
+        return replace(plan, notes=(*plan.notes, sentence("identical.short.note", places=named(short))))
+
     def _still_translated(self, view: LedgerView, plan: Plan) -> Plan:
         return stays_identical(plan, written_places(view))  # a lane may copy into the live lane's topics
 
@@ -91,6 +108,9 @@ class IdenticalPlanner:
         created = frozenset(one.topic for one in plan.changes if one.kind is ChangeKind.CREATE)
         await target.refresh(names)
         new = frozenset(names).intersection(created) - target.topics.keys()
+        sent = first_offsets(view, self.lane.name)
+        passed = [one.target for one in plan.slices if one.target_next is not None and any(sent.get(one.target, ()))]
+        begins = await listed_offsets(target, dict.fromkeys(passed, EARLIEST), isolation=READ_UNCOMMITTED)
         listed = await self._listed(sorted(set(names) - new))
         try:
             brokers = await broker_settings(target, BROKER_SETTINGS)
@@ -100,7 +120,9 @@ class IdenticalPlanner:
             lane=lane_kind(self.lane.name),
             may_lose=self._settings.may_lose,
             may_pass=self._settings.may_pass,
-            sent=first_offsets(view, self.lane.name),
+            sent=sent,
+            begins=begins.found,
+            limits=await batch_limits(target, {one.target.topic for one in plan.slices if left_of(one)} - new),
             may_mark=await self._may_mark(),
             marked=markings(view, self.lane.name),
             brokers=brokers,

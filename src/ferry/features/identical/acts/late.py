@@ -8,9 +8,11 @@ from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.errors import Retryable
+from ferry.features.identical.acts.short import look_short
 from ferry.features.identical.acts.target import standings
 from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
 from ferry.features.identical.rules.planned import CLEANUP, IDLE, LAST_SEQUENCE, RETENTION_BYTES
+from ferry.features.identical.rules.short import named
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.kafka.admin.broker_settings import broker_settings
 from ferry.kafka.admin.topic_settings import topic_settings
@@ -240,9 +242,16 @@ async def _stamp(target: Cluster, ledger: TopicPartition, generation: int) -> in
 
 
 async def check_late(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:
-    """Return whether batches may arrive after a switchover has drained the lane (`ferry.lane.checks`)."""
+    """Return whether batches may arrive after a switchover has drained the lane (`ferry.lane.checks`).
+
+    Copies that end before the source's offsets do not hold: clients would write at offsets that it has used.
+    """
     if not lane.flow.of(IdenticalSettings).keeps:
         return []
+    short = await look_short(lane, view, plan)
+    if short:
+        message = sentence("identical.short", places=named(short), cluster=lane.target.alias)
+        return [Check(name="offsets", ok=False, message=message)]
     found = await look_late(lane.target, lane.ledger.place, lane.cache, lane.name, drained=True)
     alias = lane.target.alias
     if found.until:

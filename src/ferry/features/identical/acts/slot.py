@@ -23,7 +23,7 @@ from ferry.features.identical.acts.found import rebuilt
 from ferry.features.identical.acts.markers import Markers
 from ferry.features.identical.acts.passing import delete_before, pass_over
 from ferry.features.identical.acts.target import Standing, advanced, read_again, standings
-from ferry.features.identical.rules.empty import passed_of
+from ferry.features.identical.rules.empty import due_until, passed_of
 from ferry.features.identical.rules.marked import gone_from, usable_until
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.ledger.producer_codec import sending_records
@@ -55,8 +55,8 @@ class IdenticalSlot(KafkaSlot):
         """The last timestamps of the producer states that want these numbers."""
         self._producer = -1
         self._found: list[PartProgress] = []
-        self._to_delete: dict[TopicPartition, Slice] = {}
-        """The slices before whose start there are empty records, by target partition."""
+        self._to_delete: dict[TopicPartition, tuple[Slice, int]] = {}
+        """Slices, and up to where there are empty records, by target partition."""
 
     async def _look(self) -> None:
         """Read the ledger. Raises Superseded if a newer run or attempt took over.
@@ -194,7 +194,11 @@ class IdenticalSlot(KafkaSlot):
         The permission to delete empty records is asked for before there are any.
         """
         first = {place: piece for place, piece in self._pieces.items() if passed_of(piece)}
-        self._to_delete = {place: piece for place, piece in first.items() if ends[place].begin < piece.start}
+        # A slice may have got receipts since the plan, of markers alone.
+        due = {piece.target: due_until(piece) for piece in plan.of_slot(self._ref.slot)}
+        self._to_delete = {
+            place: (piece, due[place]) for place, piece in self._pieces.items() if ends[place].begin < due[place]
+        }
         todo = {place: (piece, ends[place].end) for place, piece in first.items() if ends[place].end < piece.start}
         if not todo:
             return []
@@ -241,12 +245,12 @@ class IdenticalSlot(KafkaSlot):
         """Note the parts of a chunk, after the empty records before them are deleted.
 
         They are deleted when records follow, because the log may not be deleted up to its end, nor up to a marker.
-        Receipts come after that, so a run without them does it.
+        Receipts of records come after that, so a run without them does it.
         """
         followed = [part.piece.target for part in parts if part.segments]
-        written = {place: piece for place in followed if (piece := self._to_delete.get(place))}
+        written = {place: self._to_delete[place] for place in followed if place in self._to_delete}
         if written:
-            await delete_before(self._target, {place: (piece, piece.start) for place, piece in written.items()})
+            await delete_before(self._target, written)
             for place in written:
                 del self._to_delete[place]
         return await super()._chunk_of(parts)

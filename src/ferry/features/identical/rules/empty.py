@@ -23,6 +23,8 @@ MOST_BYTES = 9
 """The most bytes of an empty record, uncompressed: a broker may compress in another way, or not at all."""
 RATE = 1_000_000
 """Offsets a second that a plan reckons with; ADR 57 has what was measured."""
+BATCH_RATE = 100
+"""Batches a second that a plan reckons with, however few offsets each has: one is sent after the other."""
 
 _CHECKED_FROM = 21
 """The checksum of a batch covers everything from its attributes on."""
@@ -43,6 +45,26 @@ def passed_of(piece: Slice) -> int:
     return piece.start if piece.target_next is None else 0
 
 
+def left_of(piece: Slice) -> int:
+    """Return how many offsets have still to be passed before the first record of a slice."""
+    return max(0, passed_of(piece) - (piece.target_end or 0))
+
+
+def empty_until(piece: Slice, firsts: Collection[int], begin: int | None) -> int | None:
+    """Return up to where the target of a slice with receipts may have empty records that are to be deleted; None: none.
+
+    Receipts of markers alone leave them. `firsts` are the first offsets of the ledger. `begin`: where the target's log
+    begins; None: not known.
+    """
+    first = max(firsts, default=0)
+    return None if piece.target_next is None or not first or (begin is not None and begin >= first) else first
+
+
+def due_until(piece: Slice) -> int:
+    """Return up to where empty records of a planned slice's target are deleted when a record follows; 0: nowhere."""
+    return passed_of(piece) or piece.empty_until or 0
+
+
 def other_first(first: int, firsts: Collection[int]) -> int | None:
     """Return another first offset with which a run may have written before, to a partition without receipts.
 
@@ -58,15 +80,18 @@ def at_once(most_bytes: int | None) -> int:
     return max(1, min(MOST_AT_ONCE, fit))
 
 
-def cost_of(counts: Iterable[int]) -> Cost:
-    """Return what it costs to pass so many offsets of each partition."""
-    found = list(counts)
-    batches = sum(-(-count // MOST_AT_ONCE) for count in found)
-    return Cost(
-        offsets=sum(found),
-        seconds=-(-sum(found) // RATE),
-        bytes=batches * HEADER_BYTES + sum(found) * _payload_bytes() // MOST_AT_ONCE,
-    )
+def cost_of(parts: Iterable[tuple[int, int | None]]) -> Cost:
+    """Return what it costs to pass offsets of partitions.
+
+    Each has their number, and `max.message.bytes` of the topic (None: not known).
+    """
+    offsets = batches = size = 0
+    for count, most_bytes in parts:
+        most = at_once(most_bytes)
+        some = -(-count // most)
+        offsets, batches = offsets + count, batches + some
+        size += some * HEADER_BYTES + count * _payload_bytes(most) // most
+    return Cost(offsets=offsets, seconds=max(-(-offsets // RATE), -(-batches // BATCH_RATE)), bytes=size)
 
 
 def empty_batch(sequence: int, count: int, *, producer: int, at_ms: int) -> bytearray:
@@ -86,8 +111,8 @@ def empty_batch(sequence: int, count: int, *, producer: int, at_ms: int) -> byte
 
 
 @cache
-def _payload_bytes() -> int:
-    return len(_payload(MOST_AT_ONCE))
+def _payload_bytes(count: int) -> int:
+    return len(_payload(count))
 
 
 @cache

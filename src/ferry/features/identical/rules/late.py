@@ -111,13 +111,13 @@ def until_ms(some: Iterable[Sender], stamps: Mapping[int, int], fenced_ms: int, 
 def without_found(lags: Iterable[PartitionLag], ends: Mapping[TopicPartition, int]) -> list[PartitionLag]:
     """Return lags without the records that the target has, but no receipt shows.
 
-    `ends` are the ends of partitions that hold the lane's records alone. How many bytes and seconds are left is not
-    known.
+    `ends` are the ends of partitions that hold the lane's records alone, and those of copies that end before the
+    position. How many bytes and seconds are left is not known.
     """
     found = []
     for lag in lags:
-        there = ends.get(lag.target, 0)
-        if lag.position is None or lag.records is None or there <= lag.position:
+        there = ends.get(lag.target)
+        if lag.position is None or lag.records is None or there is None or there == lag.position:
             found.append(lag)
             continue
         left = max(0, lag.records - (there - lag.position))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ferry.features.identical.rules.empty import cost_of, other_first, passed_of
+from ferry.features.identical.rules.empty import cost_of, empty_until, left_of, other_first, passed_of
 from ferry.features.identical.rules.next_step import strict_for, unfit
 from ferry.features.identical.rules.values import Code, Limits
 from ferry.messages.catalogue import sentence
@@ -33,6 +33,8 @@ LEAST_KEPT_BYTES = 64 << 20
 """The least `retention.bytes` by which a target surely keeps its last batch."""
 
 EXPIRATION, IDLE = "producer.id.expiration.ms", "connections.max.idle.ms"
+EXPIRATION_SINCE = "3.4.0"
+"""The first Kafka with that setting of producer state (KIP-854)."""
 BROKER_SETTINGS = (EXPIRATION, IDLE)
 CLEANUP, RETENTION, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 UNCLEAN, MIN_IN_SYNC = "unclean.leader.election.enable", "min.insync.replicas"
@@ -78,6 +80,10 @@ class Found:
     """Whether this login may write markers, which pass holes of the source."""
     marked: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Until when runs of the lane may have sent markers, by target partition; 0: all were answered."""
+    begins: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where the logs of target partitions begin, as far as that was asked and is known."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """`max.message.bytes` of target topics that get empty records, as far as it is shown."""
     denied: frozenset[str] = frozenset()
     """Topics whose settings this login may not see."""
 
@@ -107,6 +113,7 @@ def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
             max_age_ms=max_age_of(piece, found),
             late_ms=late_of(found) if found.may_mark else None,
             marked_ms=found.marked.get(piece.target),
+            empty_until=empty_until(piece, found.sent.get(piece.target, ()), found.begins.get(piece.target)),
         )
         if is_kept(piece, found)
         else piece
@@ -202,6 +209,8 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
         other = "another partition"
     passes, firsts = passed_of(piece), found.sent.get(piece.target, ()) if piece.target_next is None else ()
     first = other_first(piece.start, firsts)
+    # To a partition that was sent to, nothing is copied with translated offsets.
+    first_code = "identical.first.rest" if piece.target in found.written | found.sent.keys() else "identical.first"
     translated = last is not None and (not last.identical or bool(last.adopted))
     checks: tuple[tuple[bool, str, dict[str, Any]], ...] = (
         (found.appends, "identical.lane", {}),
@@ -219,25 +228,35 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
         (piece.compacted, "identical.compacted", {"where": "at the source"}),
         (end > piece.end, "identical.ahead", {"place": place, "end": end, "planned": piece.end}),
         (end < stands, "identical.lost", {"place": place, "end": end, "stands": stands}),
-        (passes > 0 and not found.passes, "identical.first", _costs(piece)),
+        (left_of(piece) > 0 and not found.passes, first_code, _costs(piece, found)),
     )
     return _first(piece, checks)
 
 
-def _costs(piece: Slice) -> dict[str, Any]:
-    cost = cost_of([passed_of(piece)])
-    return {"offset": piece.start, "place": str(piece.target), "seconds": cost.seconds, "bytes": cost.bytes}
+def _costs(piece: Slice, found: Found) -> dict[str, Any]:
+    cost, place = cost_of([_to_pass(piece, found)]), str(piece.target)
+    return {
+        "offset": piece.start,
+        "place": place,
+        "offsets": cost.offsets,
+        "seconds": cost.seconds,
+        "bytes": cost.bytes,
+    }
+
+
+def _to_pass(piece: Slice, found: Found) -> tuple[int, int | None]:
+    return left_of(piece), found.limits.get(piece.target.topic)
 
 
 def _costing(plan: Plan, found: Found) -> Plan:
     """Return the plan with a note on what the offsets cost that have to be passed."""
-    counts = [passed_of(piece) for piece in plan.slices if is_kept(piece, found) and passed_of(piece)]
-    if not counts:
+    parts = [_to_pass(piece, found) for piece in plan.slices if is_kept(piece, found) and left_of(piece)]
+    if not parts:
         return plan
-    cost = cost_of(counts)
+    cost = cost_of(parts)
     note = sentence(
         "identical.first.note",
-        partitions=len(counts),
+        partitions=len(parts),
         offsets=cost.offsets,
         seconds=cost.seconds,
         bytes=cost.bytes,
@@ -251,6 +270,9 @@ def _of_target(piece: Slice, found: Found) -> Refusal | None:
         return None
     if name not in found.topics and name not in found.denied:
         return _refused(piece, "identical.not-shown", topic_there=name)
+    old = [str(node) for node, shown in sorted(found.brokers.items()) if IDLE in shown and EXPIRATION not in shown]
+    if old:
+        return _refused(piece, "identical.too-old", brokers=", ".join(old), setting=EXPIRATION, since=EXPIRATION_SINCE)
     unknown = _unknown(found, name)
     if unknown:
         return _refused(piece, "identical.unknown", topic_there=name, what=unknown)

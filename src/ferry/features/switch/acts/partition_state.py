@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.offset_maps import newest_receipts
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.beginning import stands_at
 from ferry.features.switch.rules.partition_state import (
@@ -28,6 +30,7 @@ from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import look_behind
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import LedgerView, accounted
+from ferry.ledger.producer_codec import sent_places
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.ledger.unit_codec import eras, last_units
@@ -38,6 +41,11 @@ from ferry.policy import is_heartbeats_topic
 def takes(flow: FlowConfig, topic: str) -> bool:
     """Return whether a switch of the flow covers a topic: all that it copies, without heartbeats, which always grow."""
     return flow.topics.selection.takes(topic) and not is_heartbeats_topic(flow.topics.policy, topic)
+
+
+def keeps_offsets(flow: FlowConfig) -> Callable[[str], bool]:
+    """Return what says whether the records of a source topic of the flow keep their offsets."""
+    return partial(flow.of(IdenticalSettings).keeps_topic, flow.topics.policy)
 
 
 def why_lost(connections: TargetFirst) -> str | None:
@@ -182,11 +190,12 @@ def _accounted(
 
 async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: Iterable[PartitionState]) -> list[str]:
     """Return the copies with records of other clients after what was copied, as far as they can be read."""
+    kept = sent_places(await connections.view(), flow.lane)  # in no transaction, so no marker follows them
     begins = {
         row.target: row.target_copied
         for row in rows
         if row.target_end is not None
-        and row.target_end > row.target_copied + 1  # the marker of the last transaction
+        and row.target_end > row.target_copied + (row.target not in kept)  # the marker of the last transaction
         and not flow.topics.merge.matches(row.source.topic)
     }
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,19 +10,22 @@ from typing import Any
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, EmptyFilter, FerryError, Refused
 from ferry.features.identical.acts.late import look_late
+from ferry.features.identical.rules.short import named
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.group_plan import plan_groups
 from ferry.features.switch.acts.old_primary import old_primary_checks
 from ferry.features.switch.acts.opposite import Opposite, look_opposite
-from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
+from ferry.features.switch.acts.partition_state import keeps_offsets, look_at_standings, why_lost
 from ferry.features.switch.acts.readiness import check_readiness, look_since
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.moving import again_sentence
+from ferry.features.switch.rules.partition_state import PartitionState, short_copies
 from ferry.features.switch.rules.readiness import Readiness, Rpo
 from ferry.features.switch.rules.transformed import Made, leaving, returning, transformed_topics
 from ferry.lane.connections import FlowConnections, TargetFirst
 from ferry.lane.session import one_cluster
 from ferry.ledger.runs import has_run
+from ferry.messages.catalogue import sentence
 from ferry.model import sentence_of
 from ferry.model.check import Check
 from ferry.model.switch import OPPOSITE, Step, SwitchState, Verb
@@ -106,7 +109,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
-        offsets = _offsets(sides, connections)
+        offsets = [*_short(sides, rows), *_offsets(sides, connections)]
     silent = [str(row.target) for row in rows if row.is_silent]
     seen = sum(row.source_known == "source" for row in rows)
     answering = sum(row.target_end is not None for row in rows)
@@ -147,6 +150,15 @@ def _offsets(sides: Sides, connections: TargetFirst) -> list[Check]:
     if not late.until:
         return []
     message = f"the step stop will be refused: {late.sentence(sides.new)}"
+    return [Check(name="offsets", ok=True, warns=True, message=message)]
+
+
+def _short(sides: Sides, rows: Iterable[PartitionState]) -> list[Check]:
+    """Check whether copies end before the source's offsets. It never fails: the source may be gone for good."""
+    short = short_copies(rows, keeps_offsets(sides.via))
+    if not short:
+        return []
+    message = sentence("identical.short.lost", places=named(short), cluster=sides.new)
     return [Check(name="offsets", ok=True, warns=True, message=message)]
 
 

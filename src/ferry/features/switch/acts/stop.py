@@ -9,10 +9,10 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused, Unreachable
 from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.features.identical.acts.late import look_late
-from ferry.features.identical.settings import IdenticalSettings
+from ferry.features.identical.rules.short import named
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
-from ferry.features.switch.acts.partition_state import look_at_standings, why_lost, written_by_others
+from ferry.features.switch.acts.partition_state import keeps_offsets, look_at_standings, why_lost, written_by_others
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.partition_state import (
@@ -23,6 +23,7 @@ from ferry.features.switch.rules.partition_state import (
     loss_of,
     loss_sentence,
     parse_standings,
+    short_copies,
     unseen_of,
     with_frozen,
     with_records,
@@ -49,8 +50,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
     """Pause the flow, fence its writers, and read both sides.
 
     Raises Unreachable if the target does not answer. Raises Refused for a slot that cannot be fenced, and while a batch
-    with identical offsets may still arrive. But in a failover, it also raises Refused for a copied partition whose end
-    cannot be read.
+    with identical offsets may still arrive. But for a failover, it raises Refused for a copied partition whose end
+    cannot be read. The same holds for a copy with identical offsets that ends before the source's offsets.
     """
 
     async def work() -> Evidence:
@@ -77,7 +78,10 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         )
         if late.until:
             raise Refused(late.sentence(sides.new, begun=True))
-        rows = with_records(rows, late.ends)
+        short = short_copies(rows, keeps_offsets(sides.via), late.ends)
+        if short and state.switch.verb is not Verb.FAILOVER:
+            raise Refused(sentence("identical.short.begun", places=named(short), cluster=sides.new))
+        rows = with_records(rows, late.ends, short)
         silent = [str(row.target) for row in rows if row.is_silent]
         unreported = (
             f"{count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}) did not report their ends"
@@ -95,6 +99,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
                 f"; other clients have written to {agreeing(len(others), 'copy', 'copies')} on {sides.new} already "
                 f"({several(others)})"
             )
+        if short:
+            said += f"; {sentence('identical.short.lost', places=named(short), cluster=sides.new)}"
         return Evidence(
             sentence=said,
             facts={
@@ -123,8 +129,8 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     lost_ms = state.switch.options.lost_at_ms
     losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms() if lost_ms is None else lost_ms)
     clauses = [loss_sentence(losses, lost_ms=lost_ms, unseen=unseen_of(found)), beside_the_loss(passed_of(state))]
-    kept, policy = sides.via.of(IdenticalSettings), sides.via.topics.policy
-    if any(kept.keeps_topic(policy, one.source.topic) and (one.records or not one.certain) for one in losses):
+    keeps = keeps_offsets(sides.via)
+    if any(keeps(one.source.topic) and (one.records or not one.certain) for one in losses):
         clauses.append(sentence("identical.loss", cluster=sides.new))
     return Evidence(
         sentence="; ".join(filter(None, clauses)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ferry.codec.form import F, Form
 from ferry.config.flow.parts import Budget
+from ferry.features.identical.rules.short import Short, shorter
 from ferry.ledger.codec import SOURCE, TARGET
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.units import least_dealt, read_ranges
@@ -353,17 +355,39 @@ def _passed(plan: Plan | None) -> frozenset[str]:
     return frozenset({*plan.paused, *(refusal.topic for refusal in plan.refusals)})
 
 
-def with_records(found: Iterable[PartitionState], ends: Mapping[TopicPartition, int]) -> list[PartitionState]:
+def with_records(
+    found: Iterable[PartitionState],
+    ends: Mapping[TopicPartition, int],
+    short: Mapping[TopicPartition, Short] = MappingProxyType({}),
+) -> list[PartitionState]:
     """Return states with what target partitions have of identical offsets, also records without a receipt.
 
-    `ends` are the ends of partitions that hold the lane's records alone. An offset is the same at both sides.
+    `ends` are the ends of partitions that hold the lane's records alone. `short` are copies that end before the lane's
+    position (`short_copies`): what is missing begins at their ends. An offset is the same at both sides.
     """
     states = []
     for one in found:
         end = max(one.copied_end, ends.get(one.target, 0))
         seen = one if one.source_end >= end else replace(one, source_end=end, source_known="receipt")
+        early = short[one.target].end if one.target in short else None
+        if early is not None:
+            end, seen = early, replace(seen, reached_ms=0)  # when offset `early` was written is not known
         states.append(replace(seen, copied_end=end, target_copied=max(one.target_copied, ends.get(one.target, 0))))
     return states
+
+
+def short_copies(
+    found: Iterable[PartitionState],
+    keeps: Callable[[str], bool],
+    ends: Mapping[TopicPartition, int] = MappingProxyType({}),
+) -> dict[TopicPartition, Short]:
+    """Return the copies that end before the lane's position. `keeps`: whether a source topic keeps its offsets.
+
+    `ends` are those of `with_records`. A copy whose end is not known is left out.
+    """
+    there = {one: one.target_end for one in found if keeps(one.source.topic)}
+    known = {one: max(end, ends.get(one.target, 0)) for one, end in there.items() if end is not None}
+    return shorter({one.target: one.copied_end for one in known}, {one.target: end for one, end in known.items()})
 
 
 def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]) -> list[PartitionState]:

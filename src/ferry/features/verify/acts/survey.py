@@ -19,6 +19,8 @@ from ferry.features.verify.rules.compare_ranges import (
     at_source_offsets,
     no_receipt_yet,
     spans,
+    unreceived,
+    without_records,
 )
 from ferry.features.verify.rules.portions import OffsetBytes
 from ferry.features.verify.rules.repartitioned import DealtCopy, source_ranges
@@ -29,7 +31,7 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.copied import Copied, copied, of_run
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.map_block import ReceiptChain
+from ferry.ledger.producer_codec import first_offsets
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.unit_codec import eras
@@ -68,18 +70,15 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     if wanted.run is not None:
         view = await connections.cache.view_with(flow.lane, wanted.run)
 
-    def is_wanted(of: ReceiptChain) -> bool:
+    def is_wanted(source: TopicPartition) -> bool:
         topics, partition = wanted.topics, wanted.partition
-        return (
-            of.lane == flow.lane
-            and (topics is None or of.source.topic in topics)
-            and partition in (None, of.source.partition)
-        )
+        return (topics is None or source.topic in topics) and partition in (None, source.partition)
 
-    every, theirs = with_clients(
-        copied(view, flow.lane, await connections.cache.rows(view, is_wanted)), switch_states(view).values(), flow.flow
-    )
+    rows = await connections.cache.rows(view, lambda of: of.lane == flow.lane and is_wanted(of.source))
+    bare = [one for one in await _without_receipts(flow, connections, view) if is_wanted(one.source)]
+    every, theirs = with_clients([*copied(view, flow.lane, rows), *bare], switch_states(view).values(), flow.flow)
     kept = {one.target for one in last_receipts(view, flow.lane).values() if one.identical}
+    kept |= {one.target for one in bare}
     every = [at_source_offsets(one) if one.target in kept else one for one in every]
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
     repartitioned = await survey_dealt(flow, connections, view, wanted)
@@ -117,6 +116,8 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
             )
             cleaned = wanted.compacted or one.source.topic in compacted or one.target.topic in compacted_copies
             some, left = spans(one, asked, ends[one.source], compacted=cleaned)
+            if not one.ranges and one.target in kept and not (some or left):
+                left = [without_records(one, ends[one.source])]
             some = [replace(part, identical=one.target in kept) for part in some]
             found.spans += [one for one in some if not one.transform]
             found.transformed += [one for one in some if one.transform]
@@ -125,6 +126,26 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
         found.notes += no_receipt_yet([(one, ends[one.source]) for one in there if one.source in ends])
     found.sizes = await offset_bytes(source, {*(one.source for one in found.transformed), *source_ranges(found.dealt)})
     return found
+
+
+async def _without_receipts(flow: FlowConfig, connections: FlowConnections, view: LedgerView) -> list[Copied]:
+    """Return the copies to which the lane may have sent records with identical offsets, and that have no receipt yet.
+
+    A run writes records before their receipts. The ledger has the first offset of each copy.
+    """
+    received = last_receipts(view, flow.lane)
+    firsts = {place: max(some) for place, some in first_offsets(view, flow.lane).items() if place not in received}
+    if not firsts:
+        return []
+    sources = {flow.copy_of(name): name for name in await connections.source.refresh(None)}
+    names = {
+        topic: sources.get(topic) or flow.topics.policy.upstream_topic(topic) or topic
+        for topic in {place.topic for place in firsts}
+    }
+    return [
+        unreceived(TopicPartition(names[place.topic], place.partition), place, first)
+        for place, first in sorted(firsts.items())
+    ]
 
 
 async def _begins(
@@ -213,7 +234,7 @@ def _with_both_sides(every: Sequence[Copied], source: Cluster, target: Cluster, 
 def _leave_out(found: Survey, one: Copied, why: NotComparedKind, message: str) -> None:
     found.not_compared += [
         NotCompared(source=one.source, start=start, end=end, why=why, message=message, asked=True)
-        for start, end in one.ranges
+        for start, end in one.ranges or ((one.target_next, one.target_next),)
     ]
 
 
@@ -233,9 +254,9 @@ async def _bounds(
             times[name] = (await listed_offsets(source, asked, isolation=READ_UNCOMMITTED)).found
     for one in every:
         start, end = bounds[one.source]
-        if "since" in times and one.ranges:
-            late = times["since"].get(one.source)
-            start = None if late is None else late if late < 0 else max(late, one.ranges[0][0])
+        if "since" in times:
+            late, first = times["since"].get(one.source), one.ranges[0][0] if one.ranges else one.target_next
+            start = None if late is None else late if late < 0 else max(late, first)
         if "until" in times and (late := times["until"].get(one.source, -1)) >= 0:
             end = late
         bounds[one.source] = start, end
@@ -250,7 +271,7 @@ async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Su
     """Return where the logs begin and end, once what is in the ledger can be read, or `SETTLE_SECONDS` have passed."""
     source, target = connections.source, connections.target
     sources, targets = [one.source for one in every], [one.target for one in every]
-    stable = await settled(connections, {one.target: one.target_next for one in every})
+    stable = await settled(connections, {one.target: one.target_next if one.ranges else 0 for one in every})
     listed = {
         "source_start": await listed_offsets(source, dict.fromkeys(sources, EARLIEST), isolation=READ_UNCOMMITTED),
         "source_end": await listed_offsets(source, dict.fromkeys(sources, LATEST), isolation=READ_UNCOMMITTED),

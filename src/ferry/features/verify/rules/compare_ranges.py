@@ -99,6 +99,22 @@ def at_source_offsets(copied: Copied) -> Copied:
     return replace(copied, segments=tuple(replace(one, target_start=one.source_start) for one in copied.segments))
 
 
+def unreceived(source: TopicPartition, target: TopicPartition, first: int) -> Copied:
+    """Return a copy with identical offsets that has no receipt yet, and may have records from offset `first` on."""
+    return Copied(source=source, target=target, ranges=(), segments=(), void=(), target_next=first, shared=False)
+
+
+def without_records(copied: Copied, ends: Ends) -> NotCompared:
+    """Make the entry for a copy that has no receipt yet, if nothing of it is compared."""
+    source, start, end = copied.source, copied.target_next, max(copied.target_next, ends.stable)
+    message = f"nothing of {source} is copied yet: run the flow"
+    if end > start:
+        message = f"offsets {start} to {end - 1} of {source} have no receipt yet: leave out --to and --one-in"
+    return NotCompared(
+        source=source, start=start, end=end, why=NotComparedKind.NOT_COPIED, message=message, asked=False
+    )
+
+
 def spans(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple[list[CompareRange], list[NotCompared]]:
     """Return what can be compared of a partition, ascending, and what cannot."""
     places = Places(copied.segments)
@@ -120,21 +136,22 @@ def spans(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple
     ]
     if asked.sample is not None:
         found = list(_sampled(found, asked.sample, asked.seed))
-    elif ends.same_until is not None and not bounded and (asked.start or 0) < copied.target_next:
-        after, gone = _after_receipts(copied, ends, ends.same_until, compacted=compacted)
+    elif ends.same_until is not None and not bounded and (not copied.ranges or (asked.start or 0) < copied.target_next):
+        after, gone = _after_receipts(copied, ends, ends.same_until, asked.start or 0, compacted=compacted)
         found = [replace(one, covered_until=max(one.covered_until, ends.stable)) for one in [*found, *after]]
         out += gone
     return found, out
 
 
 def _after_receipts(
-    copied: Copied, ends: Ends, same_until: int, *, compacted: bool
+    copied: Copied, ends: Ends, same_until: int, asked: int, *, compacted: bool
 ) -> tuple[list[CompareRange], list[NotCompared]]:
     """Return what has identical offsets and no receipt yet, and what of it the source has deleted.
 
-    A run writes it before its receipts, and may be active, or may have been killed in between.
+    A run writes it before its receipts, and may be active, or may have been killed in between. `asked`: the first
+    source offset that is wanted.
     """
-    source, begin, end = copied.source, max(copied.target_next, ends.target_start), ends.stable
+    source, begin, end = copied.source, max(copied.target_next, ends.target_start, asked), ends.stable
     start = max(begin, min(ends.source_start, end))
     lost = []
     if start > begin:

@@ -1,0 +1,109 @@
+"""`ferry verify` of copies with identical offsets that have no receipt: a run died before its first one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferry.features.identical.rules.empty import MOST_BYTES
+from ferry.kafka.connect import codes
+from ferry.model import TopicPartition
+from ferry.wire.batch import HEADER_BYTES
+from tests.pure.answers.stories import HEARTBEATS
+from tests.pure.answers.world import World, world
+from tests.pure.identical.test_slot import BROKER, SETTINGS
+from tests.pure.scripted.faults import Fault
+
+KEPT = ("a->b.ferry.offsets = identical", "a->b.ferry.offsets.may.lose = true", "a->b.ferry.offsets.may.pass = true")
+BEGINS, AT_ONCE = 1_000, 400
+"""Where a log begins, and the empty records of a batch."""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[World]:
+    """A flow of two topics that has not run yet."""
+    with world(tmp_path) as found:
+        for name in ("orders", "audit"):
+            found.a.topic(name, 1)
+            found.produce(found.a, name, 0, 10)
+        found.write("topics = orders, audit", *HEARTBEATS, *KEPT)
+        found.b.settings |= SETTINGS | BROKER
+        yield found
+
+
+def died(made: World) -> None:
+    """A run writes records, and dies before their receipts."""
+    made.b.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+    assert made.ask("run", "a->b").code != 0
+
+
+def after_one_of_orders(made: World) -> None:
+    made.write("topics = orders", *HEARTBEATS, *KEPT)
+    assert made.ask("run", "a->b").code == 0
+    made.write("topics = orders, audit", *HEARTBEATS, *KEPT)
+
+
+def left_out(answer: Any) -> list[tuple[str, str, int, int]]:
+    return [(one["topic"], one["kind"], *one["source_range"]) for one in answer.body["not_compared"]]
+
+
+def test_records_without_any_receipt_are_compared(made: World) -> None:
+    after_one_of_orders(made)
+    died(made)
+    found = made.ask("verify", "a->b")
+    assert (found.code, found.body["records"], found.body["identical"], left_out(found)) == (0, 20, 20, []), found
+    assert any("a.audit-0" in note for note in found.body["notes"])
+    assert made.ask("verify", "a->b", "--topic", "audit").body["records"] == 10
+    since = made.ask("verify", "a->b", "--topic", "audit", "--partition", "0", "--from", "4")
+    assert (since.body["records"], left_out(since)) == (6, [])
+
+
+def test_a_flow_without_any_receipt_is_compared_and_a_difference_is_found(made: World) -> None:
+    died(made)
+    assert made.ask("verify", "a->b").body["records"] == 20
+    made.change(made.b, "a.audit", 0)
+    found = made.ask("verify", "a->b")
+    assert (found.code, {one["topic"] for one in found.body["differences"]}) == (1, {"audit"}), found
+
+
+@pytest.mark.parametrize(
+    "narrow", [("--one-in", "2"), ("--topic", "audit", "--partition", "0", "--to", "5")], ids=["sample", "end"]
+)
+def test_what_ends_at_the_receipts_names_records_without_one(made: World, narrow: tuple[str, ...]) -> None:
+    after_one_of_orders(made)
+    died(made)
+    assert ("audit", "not-copied", 0, 10) in left_out(made.ask("verify", "a->b", *narrow))
+
+
+def test_a_run_that_has_receipts_of_other_partitions_is_compared_alone(made: World) -> None:
+    made.write("topics = orders", *HEARTBEATS, *KEPT)
+    assert made.ask("run", "a->b", "--id", "r1").code == 0
+    made.write("topics = orders, audit", *HEARTBEATS, *KEPT)
+    died(made)
+    found = made.ask("verify", "a->b", "--run", "r1")
+    assert (found.code, found.body["records"], left_out(found)) == (0, 10, [])
+
+
+def test_a_copy_among_its_empty_records_has_nothing_to_compare(made: World) -> None:
+    after_one_of_orders(made)
+    made.produce(made.a, "audit", 0, BEGINS)
+    made.a.begins[TopicPartition("audit", 0)] = BEGINS
+    made.b.settings["max.message.bytes"] = str(HEADER_BYTES + AT_ONCE * MOST_BYTES)
+    fault = Fault(api="Produce", topic="a.audit", skip=1, code=codes.TOPIC_AUTHORIZATION_FAILED, times=99)
+    made.b.faults.append(fault)
+    assert made.ask("run", "a->b").code != 0
+    assert made.b.log("a.audit", 0).end == AT_ONCE
+    found = made.ask("verify", "a->b")
+    assert (found.code, found.body["records"]) == (0, 10), found
+    assert left_out(found) == [("audit", "not-copied", BEGINS, BEGINS)]
+
+
+def test_a_source_topic_that_is_gone_is_named(made: World) -> None:
+    after_one_of_orders(made)
+    died(made)
+    del made.a.ids["audit"]
+    del made.a.leaders[TopicPartition("audit", 0)]
+    assert ("audit", "source-replaced", 0, 0) in left_out(made.ask("verify", "a->b"))

@@ -460,6 +460,15 @@ def test_acls_that_are_not_synced_are_not_as_at_the_source(
     assert says in check.message
 
 
+@pytest.mark.parametrize("part", ["kept", "foreign", "bereft"])
+def test_acls_that_ferry_made_and_the_source_does_not_have_are_not_as_at_the_source(part: str, golden: Golden) -> None:
+    diff = replace(differing(), changes=(), **{part: (ACL,)})
+    check = check_of(replace(WELL, features=(compared(diff),)), "acls")
+    assert (check.ok, check.known, check.warns) == (True, True, part == "bereft")
+    golden(check.message)
+    assert "1 ACL" in check.message
+
+
 LEDGER = "ferry-ledger.a.internal"
 
 

@@ -49,6 +49,11 @@ LINES: Mapping[str, Entry] = {
         None,
         "names no cluster; write for example clusters = primary, backup",
     ),
+    "line.clusters.separator": Entry(
+        None,
+        "alias {alias!r} contains the replication.policy.separator {separator!r}, so names do not show where a topic "
+        "came from; grant READ on ferry-ledger.* on both sides, or begin with an alias without it",
+    ),
     "line.clusters.twice": Entry(
         None,
         "alias {alias!r} is listed twice; keep one",

@@ -278,6 +278,10 @@ LINES: Mapping[str, Entry] = {
         None,
         "provider {name!r} has no such parameter; known is {known}",
     ),
+    "line.provider.top-level": Entry(
+        None,
+        "has no effect here, because the file has one list of providers; write {name} = ... at top level",
+    ),
     "line.repeated": Entry(
         None,
         "repeats line {other}; remove one of the two",

@@ -22,6 +22,7 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 
 _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
+_PROVIDERS = re.compile(r"config\.providers(\.|$)")
 _MOST_GUESSES = 200
 _TRANSFORM = "ferry.transform."
 _TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<after>[ \t\f]+(?P<comment>[#!].*)?)$")
@@ -64,6 +65,9 @@ class KeyCheck:
             self._look_at_ferry_key(entry, place)
             return None
         if self._is_slip(entry, place) or ("->" in entry.key and place.flow is None):
+            return None
+        if place.owner and _PROVIDERS.match(place.name):
+            self.findings.report(entry, entry.key, sentence("line.provider.top-level", name=place.name))
             return None
         known = place.known()
         if known is None and torn is not None and self.aliases:

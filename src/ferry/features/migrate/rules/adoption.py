@@ -288,8 +288,8 @@ def _row(
     )
     if left.by is Predecessor.MM1 and target is not None and source.partition >= target.partitions:
         # MirrorMaker 1 wrote its records to the partitions that exist, so the copy begins empty.
-        why = f"topic {place.topic} has {count_of(target.partitions, 'partition')}: the next run adds this one"
-        row = replace(row, target_start=0, target_end=0, why=why)
+        note = f"topic {place.topic} has {count_of(target.partitions, 'partition')}: the next run adds this one"
+        row = replace(row, target_start=0, target_end=0, why=note)
     if place.topic in facts.target.hidden:
         hidden = sentence("target.hidden", target=place.topic, cluster=rules.flow.target)
         return replace(row, verdict=Verdict.REFUSED, why=hidden)

@@ -103,6 +103,18 @@ def test_the_path_of_a_hook_is_not_shown(address: str, shown: str) -> None:
     assert examined.flows[0].of(SwitchSettings).redirect.url == address
 
 
+@pytest.mark.parametrize("reference", ["${env:FERRY_OF_A_TEST:-a}", "${env:FERRY_OF_A_TEST:FERRY_OTHER}"])
+def test_a_variable_has_no_default(reference: str, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    """Kafka's provider refuses a path, too; what is after it is the name that would be read."""
+    monkeypatch.setenv("FERRY_OF_A_TEST", "a")
+    monkeypatch.setenv("FERRY_OTHER", "b")
+    examined = examine(f"{BASE}topics = {reference}\n", "f")
+    (problem,) = examined.problems
+    assert (problem.line, code_of(problem.message)) == (9, "line.reference")
+    assert examined.flows[0].clients.providers.variables(reference) == frozenset()
+    golden(problem.message)
+
+
 def test_values_of_clients_have_no_blanks_around_them_as_in_kafka(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,7 +220,7 @@ def _defaults(key: KnownKey) -> tuple[str | None, str | None]:
 
 
 def _places(group: Group, name: str) -> tuple[str, ...]:
-    if name == "clusters":
+    if name == "clusters" or name.startswith("config.providers"):
         return ("",)
     if name == "enabled":
         return ("S->T.",)

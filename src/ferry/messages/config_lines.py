@@ -49,6 +49,11 @@ LINES: Mapping[str, Entry] = {
         None,
         "names no cluster; write for example clusters = primary, backup",
     ),
+    "line.clusters.separator": Entry(
+        None,
+        "alias {alias!r} contains the replication.policy.separator {separator!r}, so names do not show where a topic "
+        "came from; grant READ on ferry-ledger.* on both sides, or begin with an alias without it",
+    ),
     "line.clusters.twice": Entry(
         None,
         "alias {alias!r} is listed twice; keep one",
@@ -272,6 +277,10 @@ LINES: Mapping[str, Entry] = {
     "line.provider.parameter": Entry(
         None,
         "provider {name!r} has no such parameter; known is {known}",
+    ),
+    "line.provider.top-level": Entry(
+        None,
+        "has no effect here, because the file has one list of providers; write {name} = ... at top level",
     ),
     "line.repeated": Entry(
         None,

@@ -41,6 +41,10 @@ class DefaultReplicationPolicy:
     def is_internal_topic(self, topic: str) -> bool:
         return is_internal_name(topic, self.internal_separator)
 
+    def shows(self, alias: str) -> bool:
+        """Return whether a name shows that it came from `alias`: it does not if the alias contains the separator."""
+        return self.separator not in alias
+
     def heartbeats_topic(self) -> str:
         return HEARTBEATS
 

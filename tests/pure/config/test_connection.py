@@ -46,6 +46,11 @@ WITH_PASSWORD = 'a.Module required username="u" password="s3cret";'
 WITH_KEYTAB = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p";'
 
 
+def test_settings_have_no_blanks_around_them() -> None:
+    given = replace(PLAIN, extra={"security.protocol": "SSL", "ssl.truststore.password": "s3cret\n"})
+    assert connection_properties(given)["ssl.truststore.password"] == "s3cret"
+
+
 def test_fields_become_the_settings_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PATHS_VARIABLE, "/ca.pem")
     extra = {

@@ -151,6 +151,14 @@ def test_the_nearest_stands_in_the_same_place(key: str, meant: str, golden: Gold
     golden(caught.value)
 
 
+@pytest.mark.parametrize("owner", ["A->B.", "west."])
+@pytest.mark.parametrize("name", ["config.providers", "config.providers.file.param.allowed.paths"])
+def test_providers_count_at_top_level_alone(owner: str, name: str) -> None:
+    (one,) = explain(f"{owner}{name}")
+    assert one.places == ("",)
+    assert one.note is not None
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["config", "explain", "groups.exclude"])

@@ -31,7 +31,7 @@ from tests.golden import Golden
         ("[z-a]", "bad character range"),
         ("a{99999999999}", "repetition number"),
         ("(" * 3000 + "a" + ")" * 3000, "50 groups"),
-        ("(?i)" * 3000 + "a", "50 groups"),
+        ("((?i)" * 3000 + "a" + ")" * 3000, "50 groups"),
     ],
 )
 def test_refused_expressions_name_the_part(pattern: str, part: str) -> None:
@@ -84,3 +84,15 @@ def test_an_empty_list_matches_nothing() -> None:
 def test_a_flag_holds_for_the_items_after_it_as_in_java() -> None:
     assert PatternList(items=("(?i)foo", "bar")).matches("BAR")
     assert not PatternList(items=("bar", "(?i)foo")).matches("BAR")
+
+
+@pytest.mark.parametrize("flags", ["(?i)", "(?i)(?)", "(?-i)(?i)"])
+def test_each_item_may_have_the_flag(flags: str) -> None:
+    many = PatternList(items=tuple(f"{flags}t{number}" for number in range(60)))
+    assert all(many.matches(name) for name in ("t0", "T0", "t59", "T59"))
+    assert not many.matches("T60")
+
+
+def test_a_flag_holds_to_the_next_one() -> None:
+    turned = PatternList(items=("(?i)a(?-i)b", "c(?i)d"))
+    assert [name for name in ("Ab", "AB", "cD", "CD") if turned.matches(name)] == ["Ab", "cD"]

@@ -1,5 +1,10 @@
 """A replication policy of the user's own, by its import path."""
 
+from pathlib import Path
+
+import pytest
+
+from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
 from tests.golden import Golden
 
@@ -20,6 +25,38 @@ def test_it_names_topics_and_gets_its_own_keys() -> None:
     assert own.topics.policy.format_remote_topic("west", "orders") == "orders--west"
     assert plain.digest() != own.digest()
     assert plain.digest() == parse_settings(TEXT, "f").flow("west->east").digest()
+
+
+JOINT = "west->east.replication.policy.joint = "
+
+
+@pytest.mark.parametrize("provider", ["env", "file", "dir"])
+def test_its_own_keys_may_be_looked_up(provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRY_OF_A_TEST", "__")
+    (tmp_path / "held").write_text("it = __\n" if provider == "file" else "__")
+    given = {
+        "env": "${env:FERRY_OF_A_TEST}",
+        "file": f"${{file:{tmp_path}/held:it}}",
+        "dir": f"${{dir:{tmp_path}:held}}",
+    }
+    flow = parse_settings(f"{TEXT}{JOINT}{given[provider]}\n", "f").flow("west->east")
+    assert flow.topics.policy.format_remote_topic("west", "orders") == "orders__west"
+    assert flow.topics.policy_properties == {"replication.policy.joint": given[provider]}
+    monkeypatch.setenv("FERRY_OF_A_TEST", "--")
+    assert flow.digest() == parse_settings(f"{TEXT}{JOINT}{given[provider]}\n", "f").flow("west->east").digest()
+
+
+def test_a_key_that_cannot_be_looked_up_is_the_only_problem() -> None:
+    (problem,) = examine(f"{TEXT}{JOINT}${{env:NOT_SET_HERE}}\n", "f").problems
+    assert (problem.line, problem.key) == (6, "west->east.replication.policy.joint")
+
+
+def test_no_message_shows_what_was_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERRY_OF_A_TEST", "hunter2")
+    text = TEXT.replace("Suffixed", "ShowsAll") + JOINT + "${env:FERRY_OF_A_TEST}\n"
+    examined = examine(text, "f")
+    assert [problem.key for problem in examined.problems] == ["west->east.replication.policy.class"]
+    assert "hunter2" not in repr(examined)
 
 
 def test_keys_of_an_own_class_are_not_called_unknown() -> None:

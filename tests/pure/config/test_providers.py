@@ -103,6 +103,40 @@ def test_the_path_of_a_hook_is_not_shown(address: str, shown: str) -> None:
     assert examined.flows[0].of(SwitchSettings).redirect.url == address
 
 
+@pytest.mark.parametrize("reference", ["${env:FERRY_OF_A_TEST:-a}", "${env:FERRY_OF_A_TEST:FERRY_OTHER}"])
+def test_a_variable_has_no_default(reference: str, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    """Kafka's provider refuses a path, too; what is after it is the name that would be read."""
+    monkeypatch.setenv("FERRY_OF_A_TEST", "a")
+    monkeypatch.setenv("FERRY_OTHER", "b")
+    examined = examine(f"{BASE}topics = {reference}\n", "f")
+    (problem,) = examined.problems
+    assert (problem.line, code_of(problem.message)) == (9, "line.reference")
+    assert examined.flows[0].clients.providers.variables(reference) == frozenset()
+    golden(problem.message)
+
+
+def test_values_of_clients_have_no_blanks_around_them_as_in_kafka(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ConfigDef.parseType` trims passwords and texts; what a login's text has inside of quotes stays."""
+    (folder / "secret").write_text("s3cret \n")
+    monkeypatch.setenv("FERRY_OF_A_TEST", "two words\r\n")
+    lines = (
+        f"a.ssl.keystore.password = ${{dir:{folder}:secret}}\n"
+        "a.ssl.key.password = ${env:FERRY_OF_A_TEST}\n"
+        "a.consumer.client.id = mine\\u0020\n"
+        "a.consumer.client.rack = az\\u00a0\\t\n"
+        'a.sasl.jaas.config = x.Y required password=" p ";\\u0020\n'
+    )
+    client = parse_settings(BASE + lines, "f").flows[0].client("source", "consumer")
+    assert client["ssl.keystore.password"] == "s3cret"
+    assert client["ssl.key.password"] == "two words"
+    assert client["client.id"] == "mine"
+    assert client["client.rack"] == "az\u00a0", "Java's trim takes no blank of other scripts"
+    assert client["sasl.jaas.config"] == 'x.Y required password=" p ";'
+    assert "two words" not in client.redacted("ssl.key.password: two words, s3cret")
+
+
 def test_a_problem_has_a_code_and_no_fact_of_what_was_looked_up(folder: Path) -> None:
     (folder / "broken").write_text("secret = \\u00zz\n")
     (folder / "number").write_text("not-a-number")

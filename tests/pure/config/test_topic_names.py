@@ -174,6 +174,25 @@ def test_a_lane_calls_the_renamed_copy_by_its_own_name() -> None:
     assert not names_tell_flows_apart(flow)
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "policy", "apart"),
+    [
+        ("us", "eu", "", True),
+        ("us.east", "eu", "", False),
+        ("us", "eu.west", "", False),
+        ("us.east", "eu.west", "replication.policy.separator = _\n", True),
+        ("us_east", "eu", "replication.policy.separator = _\n", False),
+    ],
+)
+def test_names_do_not_keep_flows_apart_if_an_alias_holds_the_separator(
+    source: str, target: str, policy: str, apart: bool
+) -> None:
+    """`us.east.orders` is of `us.east`, or `east.orders` of `us`; and it does not show that it came from `us.east`."""
+    servers = f"{source}.bootstrap.servers = h:1\n{target}.bootstrap.servers = h:2\n"
+    text = f"clusters = {source}, {target}\n{servers}{source}->{target}.enabled = true\n{policy}"
+    assert names_tell_flows_apart(parse_settings(text, "f").flow(f"{source}->{target}")) is apart
+
+
 @pytest.mark.parametrize("policy", ["", IDENTITY])
 def test_clients_find_a_renamed_copy_beside_the_topic_that_producers_write(policy: str) -> None:
     flow = flow_of(policy + target("concat(topic, '-eu')"))

@@ -116,7 +116,8 @@ def test_flows_that_would_bring_topics_back_are_named_once(
     ids=brief,
 )
 def test_the_remedy_is_what_would_help(lines: str, golden: Golden) -> None:
-    (remedy,) = {sentence.rpartition(", or ")[2] for _, sentence in said(BASE + lines)}
+    loops = [sentence for _, sentence in said(BASE + lines) if "come back" in sentence]
+    (remedy,) = {sentence.rpartition(", or ")[2] for sentence in loops}
     golden(remedy)
 
 
@@ -153,3 +154,15 @@ def test_a_warning_that_only_a_plan_can_decide_does_not_come_with_each_command(
     settings = Context(config=path, clusters=(), quiet=False, verbose=False).settings()
     assert len(settings.problems) == shown + (BACK in lines), "ferry config check has it"
     assert capsys.readouterr().err.count("ferry: warning: ") == shown
+
+
+@pytest.mark.parametrize(("separator", "aliases"), [("_", []), (".", ["us.east"]), ("e", ["us.east", "west"])])
+def test_an_alias_that_contains_the_separator_is_named(separator: str, aliases: list[str], golden: Golden) -> None:
+    text = BASE.replace("east", "us.east").replace("north", "n") + f"replication.policy.separator = {separator}\n"
+    found = said(text)
+    assert [line for line, _ in found] == [1 for _ in aliases]
+    assert all(
+        repr(alias) in sentence for (_, sentence), alias in zip(found, sorted(aliases, reverse=True), strict=True)
+    )
+    for line in found[:1]:
+        golden(line[1])

@@ -171,6 +171,10 @@ TAKEN = [
     # What stops everybody from writing would stop Ferry, too; one host, or one principal, is another matter.
     (FULL, "deny User:* Write on topic orders", None),
     (FULL, "deny User:* ClusterAction on cluster kafka-cluster", None),
+    (FULL, "deny User:* All on cluster kafka-cluster", None),
+    (FULL, "deny User:* All on transactional-id *", None),
+    (FULL, "deny User:* All on topic payments", None),
+    (FULL, "deny User:x All on transactional-id t", "deny User:x All on transactional-id t"),
     (FULL, "deny User:* Write on topic orders from 10.0.0.7", "deny User:* Write on topic a.orders from 10.0.0.7"),
     (FULL, "deny User:* Read on topic orders", "deny User:* Read on topic a.orders"),
     # Other flows of Ferry's are no business of this one.
@@ -215,18 +219,31 @@ def test_an_acl_of_a_prefix_is_about_copies_that_a_transform_names_as_well(ident
     assert made(rules, "deny User:x Read on topic *") == (wanted("*") if identity else wanted("a.*", "eu", "people"))
 
 
-@pytest.mark.parametrize("who", ["User:x", "User:*"])
-def test_what_forbids_everything_forbids_no_more_than_reading_on_the_copy(who: str) -> None:
+@pytest.mark.parametrize(
+    ("rules", "who", "source", "copy"),
+    [
+        (READ, "User:x", "topic orders", "topic a.orders"),
+        (READ, "User:*", "topic orders", "topic a.orders"),
+        (FULL, "User:*", "topic orders", "topic a.orders"),
+        (FULL, "User:*", "topic *", "topic a.*"),
+        (FULL, "User:*", "topic orders*", "topic a.orders*"),
+        (FULL, "User:*", "group app", "group app"),
+    ],
+)
+def test_what_forbids_everything_forbids_no_more_than_reading_on_the_copy(
+    rules: AclRules, who: str, source: str, copy: str
+) -> None:
     """A denial of writing stops the replicator (ADR 17.4), by whatever word it comes."""
-    diff = diff_of(READ, f"deny {who} All on topic orders")
-    made = [acl(f"deny {who} {operation} on topic a.orders") for operation in ("Describe", "DescribeConfigs", "Read")]
+    diff = diff_of(rules, f"deny {who} All on {source}")
+    made = [acl(f"deny {who} {operation} on {copy}") for operation in ("Describe", "DescribeConfigs", "Read")]
     assert [change.binding for change in diff.created] == made
     there = replace(
         FACTS,
         target=frozenset(made),
         own={change.binding: OwnAcl(source=change.source, source_cluster_id="cluster-a") for change in diff.created},
     )
-    assert len(decide_acls(READ, there).deleted) == 3, "one ACL of the source went, and so do its copies"
+    if not copy.endswith("*"):
+        assert len(decide_acls(rules, there).deleted) == 3, "one ACL of the source went, and so do its copies"
 
 
 def test_what_forbids_is_created_first_and_deleted_last() -> None:
@@ -237,6 +254,17 @@ def test_what_forbids_is_created_first_and_deleted_last() -> None:
     left = frozenset({acl("allow User:z Read on topic orders")})
     gone = decide_acls(READ, replace(FACTS, source=left, target=frozenset(own), own=own))
     assert [change.binding.permission for change in gone.deleted] == ["allow", "allow", "deny", "deny"]
+
+
+def test_what_one_host_is_forbidden_stays_whole() -> None:
+    (made,) = diff_of(FULL, "deny User:* All on topic orders from 10.0.0.7").created
+    assert (made.binding.operation, made.binding.host) == ("All", "10.0.0.7")
+
+
+@pytest.mark.parametrize("resource", ["cluster kafka-cluster", "transactional-id *"])
+def test_a_left_out_denial_of_everything_is_said(resource: str) -> None:
+    (said,) = remarks(FULL, diff_of(FULL, f"deny User:* All on {resource}", "allow User:x Read on topic pay"))
+    assert code_of(said) == "acls.left-out"
 
 
 def test_the_left_out_denial_that_would_stop_ferry_is_said_in_every_sync(golden: Golden) -> None:

@@ -44,7 +44,7 @@ from ferry.ledger.ledger import fold
 from ferry.ledger.map_rows import newer_rows
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import last_receipts
-from ferry.model import Adoption, OpenedRun, Predecessor, Segment, TopicPartition
+from ferry.model import Adoption, ChangeKind, OpenedRun, Predecessor, Segment, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.planning_rules import Transform
@@ -130,6 +130,29 @@ def test_what_does_not_fit_together_is_refused_by_name(facts: Facts, positions: 
     row = only(found(facts, held=None, **positions))
     assert row.verdict is Verdict.REFUSED, row.why
     golden(row.why)
+
+
+def test_a_target_with_fewer_partitions_than_mirror_maker_1_read_is_adopted_whole(golden: Golden) -> None:
+    """It chose partitions by the keys, so it has a position of a partition that the copy does not have yet."""
+    facts = facts_with(
+        FACTS,
+        source={"topics": {"orders": topic("orders", part(end=100), part(end=90), part(end=0))}},
+        target={"topics": {"a.orders": target("a.orders", 180)}},
+    )
+    offsets = {place("orders", 0): 100, place("orders", 1): 80}
+    mm1 = Left(by=Predecessor.MM1, where="group mm on a", next_offsets=offsets)
+    one = judged(takeover(RULES, facts, mm1, {COPY: 0}), {})
+    assert [row.verdict for row in one.rows] == [Verdict.ADOPT, Verdict.ADOPT, Verdict.NOTHING]
+    golden(one.rows[1].why)
+    adopted = adoptions_of(one, facts, OpenedRun(record=run_of("adopt-1"), generation=9), "ann")
+    view = fold(lying(*[record for each in adopted for record in adoption_records(each)]), 99)
+    after = facts_with(facts, lane={"receipts": last_receipts(view, "live"), "positions": {COPY: None}})
+    plan = decide_plan(RULES, after, "run-2", 10)
+    assert not plan.refusals
+    assert [(change.kind, change.partitions) for change in plan.changes] == [(ChangeKind.GROW, 3)]
+    assert [(each.source, each.start, each.end) for each in plan.slices] == [(place("orders", 1), 80, 90)]
+    mm2 = takeover(RULES, facts, replace(mm1, by=Predecessor.MM2), {COPY: 0})
+    assert [row.verdict for row in mm2.rows] == [Verdict.ADOPT, Verdict.REFUSED, Verdict.NOTHING]
 
 
 def test_an_open_transaction_on_the_copy_is_refused(golden: Golden) -> None:

@@ -460,6 +460,24 @@ def test_acls_that_are_not_synced_are_not_as_at_the_source(
     assert says in check.message
 
 
+@pytest.mark.parametrize(
+    ("diff", "warns"),
+    [
+        (replace(differing(), changes=(), kept=(ACL,)), False),
+        (replace(differing(), changes=(), foreign=(ACL,)), False),
+        (replace(differing(), changes=(), bereft=(ACL,)), True),
+    ],
+    ids=["kept", "foreign", "bereft"],
+)
+def test_acls_that_ferry_made_and_the_source_does_not_have_are_not_as_at_the_source(
+    diff: AclDiff, warns: bool, golden: Golden
+) -> None:
+    check = check_of(replace(WELL, features=(compared(diff),)), "acls")
+    assert (check.ok, check.known, check.warns) == (True, True, warns)
+    golden(check.message)
+    assert "1 ACL" in check.message
+
+
 LEDGER = "ferry-ledger.a.internal"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.errors import Refused, Superseded, Unreachable
+from ferry.errors import BadInput, Refused, Superseded, Unreachable
 from ferry.features.acls.acts import sync
 from ferry.features.acls.acts.sync import acls_of_plan
 from ferry.features.drill.acts import scratch_groups
@@ -268,6 +269,55 @@ def test_a_hand_back_that_dies_before_its_positions_leaves_a_pause_and_is_repeat
     assert len(why) < len(unwritten), "the pause no longer says that the positions are missing"
     adopt()
     assert paused(made) == []
+
+
+FILE_BACK = "migrate", "hand-back", "a->b", "--output"
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["a file", "no folder"])
+def test_a_hand_back_to_a_file_that_cannot_be_new_does_not_begin(made: World, taken: bool) -> None:
+    migrated(made)
+    place = made.folder / ("taken" if taken else "nowhere/positions")
+    if taken:
+        place.symlink_to("elsewhere")
+    answer = made.ask(*FILE_BACK, str(place))
+    assert answer.body["error"]["kind"] == "bad-input"
+    assert str(place) in answer.body["error"]["message"]
+    assert paused(made) == []
+
+
+def test_a_hand_back_says_that_it_is_written_when_the_file_is_there(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrated(made)
+    place = made.folder / "positions"
+
+    def full(*_: object, **__: object) -> Any:
+        raise BadInput("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hand_back, "new_file", full)
+        assert made.ask(*FILE_BACK, str(place)).code != 0
+    ((_, unwritten),) = paused(made)
+    assert (HANDED_BACK in unwritten, place.exists()) == (True, False)
+    assert made.ask(*FILE_BACK, str(place)).code == 0
+    assert [json.loads(line)["value"] for line in place.read_text().splitlines()] == [{"offset": 7}, {"offset": 6}]
+    ((_, why),) = paused(made)
+    assert HANDED_BACK in why
+    assert len(why) < len(unwritten), "the pause no longer says that the positions are missing"
+
+
+def test_an_overtaken_hand_back_to_a_file_leaves_no_file(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrated(made)
+    settle = Driver.settle
+
+    async def slowly(driver: Driver) -> None:
+        await settle(driver)
+        other(made, NEWER)
+
+    monkeypatch.setattr(Driver, "settle", slowly)
+    assert made.ask(*FILE_BACK, str(made.folder / "positions")).body["error"]["kind"] == "superseded"
+    assert not (made.folder / "positions").exists()
 
 
 def test_a_flow_that_is_resumed_while_it_is_handed_back_keeps_its_positions(

@@ -85,9 +85,10 @@ class WholeBrokers(GroupBrokers):
     scram: list[str] = field(default_factory=list)
     """Users with a password."""
 
-    def topic(self, name: str, partitions: int = 1, *, ledger: bool = False) -> None:
-        """Create a topic."""
-        super().topic(name, partitions, ledger=ledger or name.startswith("ferry-ledger."))
+    def topic(self, name: str, partitions: int = 1, *, ledger: bool | None = None) -> None:
+        """Create a topic. The newest with a ledger's name is the ledger, unless the caller says that it is not."""
+        is_ledger = name.startswith("ferry-ledger.") if ledger is None else ledger
+        super().topic(name, partitions, ledger=is_ledger)
         self.ids[name] = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.alias}/{name}")
 
     def delete(self, name: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ferry.config.text.problem import BadValue
-from ferry.config.text.secrets import is_secret
 from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.policy import (
@@ -18,11 +17,18 @@ from ferry.policy import (
 
 
 def flow_policy(
-    text: str, flow: Flow, *, separator: str, internal_separator_enabled: bool, properties: Mapping[str, str]
+    text: str,
+    flow: Flow,
+    *,
+    separator: str,
+    internal_separator_enabled: bool,
+    properties: Mapping[str, str],
+    secrets: Collection[str],
 ) -> tuple[str, ReplicationPolicy]:
     """Return the policy and its short name.
 
-    `properties` are the flow's `replication.policy.*`, for a class of the user. Raises BadValue for a class that is not
+    `properties` are the flow's `replication.policy.*`, resolved, for a class of the user. No message shows those of
+    their values that are among `secrets`. Raises BadValue for a class that is not
     known, cannot be imported, or does not implement the Protocol.
     """
     given = {
@@ -32,7 +38,6 @@ def flow_policy(
         "source.cluster.alias": flow.source,
         "target.cluster.alias": flow.target,
     }
-    secrets = [value for name, value in properties.items() if is_secret(name)]
     try:
         return policy_name(text), make_policy(text, given, secrets)
     except BadInput as error:

@@ -18,7 +18,7 @@ from ferry.config.login.allowed import check_connection
 from ferry.config.login.jaas import JaasLogin, parse_jaas
 from ferry.config.login.kafka_type import KAFKA_TYPE, ferry_fields
 from ferry.config.text.problem import BadValue
-from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
+from ferry.config.text.secrets import ClientProperties, Providers, has_reference, is_secret
 from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
 from ferry.model import located
@@ -67,7 +67,7 @@ def connection_properties(connection: AirflowConnection) -> ClientProperties:
     settings with which this machine would use its own files or logins (`ferry.config.login.allowed`).
     """
     try:
-        return ClientProperties(values_by_key=_properties(connection))
+        return Providers().resolve_all(_properties(connection))  # it holds no reference, and may hold blanks
     except BadValue as error:
         raise BadInput(located(f"Airflow connection {connection.conn_id!r}", error.message)) from None
 

@@ -25,7 +25,7 @@ from ferry.config.reading.key_check import KeyCheck
 from ferry.config.reading.other_clients import look_at_other_clients
 from ferry.config.reading.provider_lines import read_providers
 from ferry.config.reading.rewrite import Rewrite, with_whole
-from ferry.config.reading.topology import look_at_brokers, look_at_circles
+from ferry.config.reading.topology import look_at_brokers, look_at_circles, look_at_separators
 from ferry.config.reading.typos import alias_ahead, alias_meant, nearest, shown, torn_apart
 from ferry.config.reading.unlisted import look_at_unlisted
 from ferry.config.text.problem import Problem, in_file_order, once_per_slip
@@ -115,6 +115,7 @@ class _Examination:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", sentence("line.no-flow", example=str(example)))
         if not self.findings.has_errors:
+            look_at_separators(flows, self.entries, self.findings)
             look_at_circles(flows, self.entries, self.findings)
         reported = (one for one in self.findings.problems if one.line not in wrong or one in refused)
         return Examined(

@@ -37,13 +37,14 @@ from ferry.config.keys.catalogue import default_of
 from ferry.config.keys.feature import feature_settings
 from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
+from ferry.config.keys.own_classes import is_own_policy
 from ferry.config.reading.connect_transforms import ConnectReader
 from ferry.config.reading.dead_letters import DeadLetterReader
 from ferry.config.reading.findings import Findings, Setting
 from ferry.config.reading.transforms import TransformReader, transform_names
 from ferry.config.text.filters import GroupFilter, TopicFilter, TopicSelection
 from ferry.config.text.properties import Property
-from ferry.config.text.secrets import ClientProperties, Providers
+from ferry.config.text.secrets import ClientProperties, Providers, is_secret
 from ferry.messages.catalogue import sentence
 from ferry.model import Flow, VerifyMode
 from ferry.model.run import MOST_SLOTS
@@ -102,8 +103,8 @@ class FlowReader:
             exclude=self._value("topics.exclude", values.pattern_list),
         )
         self._look_at_topics()
-        policy_properties = self._policy_properties()
-        policy_name, policy = self._policy(policy_properties)
+        policy_entries = self._policy_entries()
+        policy_name, policy = self._policy(policy_entries)
         heartbeats = self._value("heartbeats.replication.enabled", values.boolean)
         selection = TopicSelection(flow=self.flow, filter=topics, policy=policy, heartbeats=heartbeats)
         dead = DeadLetterReader(**self._parts())
@@ -123,7 +124,7 @@ class FlowReader:
             selection=selection,
             policy=policy,
             policy_name=policy_name,
-            policy_properties=policy_properties,
+            policy_properties={name: entry.value for name, entry in policy_entries.items()},
             merge=self._value("ferry.merge.topics", values.pattern_list),
             guards=Guards(**{one.attribute: self._value(one.key, guard_policy(one)) for one in GUARD_KEYS}),
             replication_factor=self._replication_factor(),
@@ -377,24 +378,32 @@ class FlowReader:
             )
         return seconds
 
-    def _policy_properties(self) -> dict[str, str]:
+    def _policy_entries(self) -> dict[str, Property]:
         found = self.entries.under("replication.policy.") | self.entries.under(f"{self.flow}.replication.policy.")
-        return {f"replication.policy.{name}": entry.value for name, entry in found.items() if name != "class"}
+        return {f"replication.policy.{name}": entry for name, entry in found.items() if name != "class"}
 
-    def _policy(self, properties: Mapping[str, str]) -> tuple[str, ReplicationPolicy]:
+    def _policy(self, entries: Mapping[str, Property]) -> tuple[str, ReplicationPolicy]:
         separator = self._value("replication.policy.separator", values.separator)
         internal = self._value("replication.policy.internal.topic.separator.enabled", values.boolean)
 
         def made(name: str) -> tuple[str, ReplicationPolicy]:
+            properties = self._looked_up(entries) if is_own_policy(name) else {}
             return flow_policy(
                 name,
                 self.flow,
                 separator=separator,
                 internal_separator_enabled=internal,
                 properties=properties,
+                secrets=[text for key, text in properties.items() if is_secret(key) or text != entries[key].value],
             )
 
         return self._value("replication.policy.class", made)
+
+    def _looked_up(self, entries: Mapping[str, Property]) -> dict[str, str]:
+        """Return the values with their references resolved, without those that cannot be: these are problems."""
+        unknown: str | None = None
+        found = {name: self.findings.read(entry, unknown, str, self.providers) for name, entry in entries.items()}
+        return {name: text for name, text in found.items() if text is not None}
 
     def _look_at_topics(self) -> None:
         entry = self.entries.of_flow(self.flow, "topics")

@@ -22,6 +22,7 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Flow
 
 _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
+_PROVIDERS = re.compile(r"config\.providers(\.|$)")
 _MOST_GUESSES = 200
 _TRANSFORM = "ferry.transform."
 _TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<after>[ \t\f]+(?P<comment>[#!].*)?)$")
@@ -63,7 +64,7 @@ class KeyCheck:
         if _FERRYS.search(place.name):
             self._look_at_ferry_key(entry, place)
             return None
-        if self._is_slip(entry, place) or ("->" in entry.key and place.flow is None):
+        if self._is_slip(entry, place) or self._is_provider(entry, place) or ("->" in entry.key and place.flow is None):
             return None
         known = place.known()
         if known is None and torn is not None and self.aliases:
@@ -146,6 +147,13 @@ class KeyCheck:
             )
         self.findings.warn(entry, entry.key, message, correction=correction)
         return True
+
+    def _is_provider(self, entry: Property, place: Place) -> bool:
+        """Report a provider after an alias or a flow: its limits would not count."""
+        found = bool(place.owner) and _PROVIDERS.match(place.name) is not None
+        if found:
+            self.findings.report(entry, entry.key, sentence("line.provider.top-level", name=place.name))
+        return found
 
     def _is_arrow_slip(self, entry: Property) -> bool:
         """Report a flow with blanks around its arrow, or with another arrow than `->`."""

@@ -1,4 +1,7 @@
-"""What clusters and flows have wrong together: two aliases of one cluster, and topics that would return in a loop."""
+"""What clusters and flows have wrong together.
+
+Two aliases may be of one cluster, an alias may contain the separator, and topics may return in a loop.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,18 @@ def look_at_brokers(clusters: Mapping[str, ClusterConfig], entries: Entries, fin
             entry.key,
             sentence("line.same-cluster", broker=brokers[shared], other=other, line=line, alias=alias),
         )
+
+
+def look_at_separators(flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
+    """Warn about an alias that contains the separator of its flow's policy."""
+    for flow in flows:
+        policy = flow.topics.selection.policy
+        if not isinstance(policy, DefaultReplicationPolicy):
+            continue
+        for alias in (flow.flow.source, flow.flow.target):
+            if not policy.shows(alias):
+                said = sentence("line.clusters.separator", alias=alias, separator=policy.separator)
+                findings.warn(entries.by_key["clusters"], "clusters", said)
 
 
 def selections_of(flows: Sequence[FlowConfig]) -> tuple[TopicSelection, ...]:

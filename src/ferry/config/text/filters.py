@@ -198,10 +198,8 @@ def with_others(selections: Sequence[TopicSelection]) -> tuple[TopicSelection, .
     """Return the selections, each with the others; without them where names show every loop by themselves."""
     separators = {one.policy.separator for one in selections if isinstance(one.policy, DefaultReplicationPolicy)}
     aliases = {alias for one in selections for alias in (one.flow.source, one.flow.target)}
-    if (
-        all(isinstance(one.policy, DefaultReplicationPolicy) for one in selections)
-        and len(separators) == 1
-        and not any(separator in alias for separator in separators for alias in aliases)
+    if len(separators) == 1 and all(
+        isinstance(one.policy, DefaultReplicationPolicy) and all(map(one.policy.shows, aliases)) for one in selections
     ):
         return tuple(selections)
     return tuple(

@@ -25,6 +25,9 @@ def look_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[st
         example = "${env:NAME}" if kind is ProviderKind.ENV else f"${{{reference.group(1)}:{path or '/path'}:name}}"
         raise wrong_reference(key, f"{reference.group()} names nothing to look up; write {example}")
     if kind is ProviderKind.ENV:
+        if path:
+            why = f"{reference.group()} has more than a variable's name, and defaults are not known"
+            raise wrong_reference(key, f"{why}; write ${{env:{path}}}")
         if limits.allowlist is not None and not limits.allowlist.fullmatch(name):
             raise wrong_reference(
                 key,

@@ -74,12 +74,16 @@ def unquoted(pattern: str) -> list[str]:
 
 @dataclass(slots=True, kw_only=True)
 class _Translator:
-    """One pass over the tokens. A group's frame holds the flag wrappers to close at its end and to reopen after `|`."""
+    """One pass over the tokens.
+
+    A group's frame is the wrapper of the flags that are in force there, empty without any. It is closed at the group's
+    end and where flags change, and opened again after `|`.
+    """
 
     chars: list[str]
     at: int = 0
     out: list[str] = field(default_factory=list)
-    frames: list[list[str]] = field(default_factory=lambda: [[]])
+    frames: list[str] = field(default_factory=lambda: [""])
     groups: int = 0
     quantifiable: bool = False
 
@@ -88,7 +92,7 @@ class _Translator:
             self._one()
         if len(self.frames) > 1:
             raise NotExpressible("unclosed group: a ( has no )")
-        self._close_wrappers()
+        self._close_wrapper()
         return "".join(self.out)
 
     def _rest(self, length: int) -> str:
@@ -99,8 +103,9 @@ class _Translator:
         self.quantifiable = quantifiable
         self.at += taken
 
-    def _close_wrappers(self) -> None:
-        self.out.append(")" * len(self.frames[-1]))
+    def _close_wrapper(self) -> None:
+        if self.frames[-1]:
+            self.out.append(")")
 
     def _one(self) -> None:
         token = self.chars[self.at]
@@ -113,8 +118,8 @@ class _Translator:
         elif token == ")":
             self._close_group()
         elif token == "|":
-            self._close_wrappers()
-            self._emit("|" + "".join(self.frames[-1]), quantifiable=False)
+            self._close_wrapper()
+            self._emit(f"|{self.frames[-1]}", quantifiable=False)
         elif token in "*+?{":
             self._quantify(token)
         elif token == "[":
@@ -170,24 +175,28 @@ class _Translator:
         if end == ":":
             self._push(opener, len(flags.group()))
             return
-        # A bare (?i) applies to the end of its group, through every | in it.
-        self._refuse_deep()
-        self.frames[-1].append(opener)
+        # A bare (?i) applies to the end of its group, through every | in it, or to the next one.
+        if not (on or off) or opener == self.frames[-1]:
+            opener = ""
+        else:
+            self._close_wrapper()
+            self.frames[-1] = opener
+            self._refuse_deep()
         self._emit(opener, quantifiable=False, taken=len(flags.group()))
 
     def _refuse_deep(self) -> None:
-        if len(self.frames) + sum(map(len, self.frames)) > _MOST_OPEN:
+        if len(self.frames) + sum(map(bool, self.frames)) > _MOST_OPEN:
             raise NotExpressible(f"more than {_MOST_OPEN} groups are open at once")
 
     def _push(self, opener: str, taken: int) -> None:
         self._refuse_deep()
-        self.frames.append([])
+        self.frames.append("")
         self._emit(opener, quantifiable=False, taken=taken)
 
     def _close_group(self) -> None:
         if len(self.frames) == 1:
             raise NotExpressible("unmatched ): it closes no (")
-        self._close_wrappers()
+        self._close_wrapper()
         self.frames.pop()
         self._emit(")", quantifiable=True)
 

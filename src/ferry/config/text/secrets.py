@@ -32,6 +32,8 @@ _SECRET_WORDS = (
 _NOT_SECRET = ("token.endpoint.url",)
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _PROVIDER = re.compile(r"\$\{([^}:]*):[^}]*\}")
+_BLANKS = "".join(map(chr, range(ord(" ") + 1)))
+"""What Java's `String.trim` takes away."""
 NO_PROVIDER = re.compile(r"\$\{([^}:]*)\}")
 """Text in the form of a reference without the provider, which Kafka takes for plain text."""
 
@@ -189,14 +191,18 @@ class Providers:
         return whole
 
     def variables(self, value: str) -> frozenset[str]:
-        """Return the environment variables that `value` refers to."""
-        found = _REFERENCE.finditer(value)
-        return frozenset(match.group(3) for match in found if self.kinds.get(match.group(1)) is ProviderKind.ENV)
+        """Return the environment variables that `value` refers to. One after a path is refused, as in Kafka."""
+        found = (match for match in _REFERENCE.finditer(value) if self.kinds.get(match.group(1)) is ProviderKind.ENV)
+        return frozenset(match.group(3) for match in found if not match.group(2))
 
     def resolve_all(self, properties: Mapping[str, str]) -> ClientProperties:
-        """Return all properties with their references resolved. Raises BadInput for one that cannot be."""
+        """Return all properties with their references resolved, and no blanks and ends of lines around a value.
+
+        Kafka trims every value of a client (`ConfigDef.parseType`). Raises BadInput for a reference that cannot be
+        resolved.
+        """
         found = list(properties.looked_up) if isinstance(properties, ClientProperties) else []
-        values = {key: self.resolved(key, value, found) for key, value in properties.items()}
+        values = {key: self.resolved(key, value, found).strip(_BLANKS) for key, value in properties.items()}
         return ClientProperties(values_by_key=values, looked_up=tuple(found))
 
 

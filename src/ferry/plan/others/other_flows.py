@@ -1,6 +1,7 @@
 """What other flows' ledgers show: the owner of a target topic, records from the target, writers of a merged topic.
 
-With `DefaultReplicationPolicy` names keep flows apart, and no other ledger is read.
+With `DefaultReplicationPolicy` names keep flows apart, and no other ledger is read, unless an alias contains the
+separator.
 """
 
 from __future__ import annotations

@@ -7,8 +7,13 @@ from ferry.policy import DefaultReplicationPolicy, LanePolicy, RoutedPolicy
 
 
 def names_tell_flows_apart(flow: FlowConfig) -> bool:
-    """Return whether names show which flow writes a target topic, and whether a source topic came from the target."""
+    """Return whether names show which flow writes a target topic, and whether a source topic came from the target.
+
+    They do not if an alias contains the separator. `us.east.orders` is `orders` of `us.east`, or `east.orders` of `us`.
+    """
     policy, back = flow.topics.policy, flow.topics.back
     policy = policy.base if isinstance(policy, LanePolicy) else policy
     routed = back is not None and isinstance(back.policy, RoutedPolicy)
-    return isinstance(policy, DefaultReplicationPolicy) and not routed
+    if routed or not isinstance(policy, DefaultReplicationPolicy):
+        return False
+    return policy.shows(flow.flow.source) and policy.shows(flow.flow.target)

@@ -26,6 +26,9 @@ TYPES = frozenset({"topic", "group", "transactional-id", "cluster"})
 """The resource types whose ACLs are copied; the others are delegation tokens and users."""
 
 READ_SIDE = frozenset({"Read", "Describe", "DescribeConfigs"})
+READABLE = frozenset({"topic", "group"})
+"""The resource types that one reads: of a denial of everything, the read side may be copied."""
+
 WRITE_SIDE = frozenset({"Write", "Create", "Delete", "Alter", "AlterConfigs", "IdempotentWrite", "ClusterAction"})
 
 OWN_NAMES = {"topic": "ferry-ledger.", "group": "ferry.", "transactional-id": "ferry."}
@@ -231,8 +234,13 @@ def _wanted(rules: AclRules, facts: AclFacts, topics: Sequence[str]) -> _Wanted:
 
 
 def _operations(rules: AclRules, binding: AclBinding) -> Sequence[str]:
-    """Return the operations of an ACL on the target: with the policy `read`, `All` becomes the read side."""
-    if rules.sync.policy is not AclPolicy.READ or binding.operation != "All":
+    """Return the operations of an ACL on the target.
+
+    `All` becomes the read side with the policy `read`. It does so with either policy if it forbids everybody
+    everything: the write side of that would stop Ferry itself.
+    """
+    of_reading = rules.sync.policy is AclPolicy.READ or _is_against_everybody(binding)
+    if binding.operation != "All" or not of_reading:
         return (binding.operation,)
     return ("Read",) if binding.allows else sorted(READ_SIDE)  # ALLOW READ includes DESCRIBE, DENY READ does not
 
@@ -255,13 +263,16 @@ def _not_taken(rules: AclRules, binding: AclBinding) -> LeftOut | None:
     own = OWN_NAMES.get(binding.resource_type)
     if own is not None and binding.resource_name.startswith(own):
         return out("it is about a flow of Ferry's into the source")
-    if (
-        not binding.allows
-        and (binding.principal, binding.host) == (EVERYBODY, WILDCARD)
-        and binding.operation in WRITE_SIDE
-    ):
+    against_writing = binding.operation in WRITE_SIDE or (
+        binding.operation == "All" and binding.resource_type not in READABLE
+    )
+    if against_writing and _is_against_everybody(binding):
         return out("it forbids everybody to write, and so Ferry itself: give the others one each", said=True)
     return None
+
+
+def _is_against_everybody(binding: AclBinding) -> bool:
+    return not binding.allows and (binding.principal, binding.host) == (EVERYBODY, WILDCARD)
 
 
 def _not_read_side(binding: AclBinding) -> LeftOut | None:

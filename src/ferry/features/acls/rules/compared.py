@@ -25,6 +25,11 @@ def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
         )
         return Check(name=NAME, ok=False, message=detail)
     aside = []
+    stay = len(diff.kept) + len(diff.foreign)
+    if stay:
+        aside.append(f"not deleted: {count_of(stay, 'ACL')} of the target that Ferry made")
+    if diff.bereft:
+        aside.append(f"gone at the source all at once, and still on the target: {count_of(len(diff.bereft), 'ACL')}")
     if diff.left_out:
         aside.append(f"not taken over: {count_of(len(diff.left_out), 'ACL')} of the source")
     if diff.unmapped:
@@ -32,8 +37,9 @@ def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
         aside.append(f"without a mapping: {count_of(len(diff.unmapped), 'principal')} ({named})")
     if not aside:
         return Check(name=NAME, ok=True, message="ACLs are as at the source")
-    detail = "; ".join(["the ACLs that are synced are as at the source", *aside])
-    return Check(name=NAME, ok=True, message=f"{detail}; see ferry acls diff")
+    lead = [] if diff.bereft else ["the ACLs that are synced are as at the source"]
+    detail = "; ".join([*lead, *aside])
+    return Check(name=NAME, ok=True, message=f"{detail}; see ferry acls diff", warns=bool(diff.bereft))
 
 
 def not_permitted(why: str) -> Check:

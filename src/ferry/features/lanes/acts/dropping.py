@@ -30,7 +30,7 @@ from ferry.model import ChangeKind, Origin, Plan, lane_kind, scratch_lane
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost
 from ferry.protocol.driver import Driver, fence_and_seal
-from ferry.protocol.names import position_group
+from ferry.protocol.names import ledger_topic, position_group
 
 RUN_PREFIX = "drop-"
 
@@ -132,8 +132,9 @@ class LaneDrop:
 
     async def _topics(self, lane: Lane) -> tuple[str, ...]:
         """Return the lane's scratch topics that exist, also one that was created just before a run was killed."""
-        there = {name for name in await self._connection.target.refresh(None) if scratch_lane(name) == self._lane}
-        found = {name for name in there if name in lane.topics or self._is_ours(name)}
+        names = set(await self._connection.target.refresh(None))
+        there = {name for name in names if scratch_lane(name) == self._lane}
+        found = {name for name in there if name in lane.topics or self._is_ours(name, names)}
         if found != there:
             found |= there & await self._created()
         return tuple(sorted(found))
@@ -154,10 +155,17 @@ class LaneDrop:
         listed = await list_groups(self._connection.target)
         return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
 
-    def _is_ours(self, topic: str) -> bool:
-        """Return whether the name alone shows that no other flow can have created the topic."""
+    def _is_ours(self, topic: str, names: Collection[str]) -> bool:
+        """Return whether names alone show that no other flow can have created the topic.
+
+        `us.east.orders` may be of a flow from `us.east`, if the target, which has the topics `names`, has its ledger.
+        """
         base = innermost(self._flow.topics.policy)
-        return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
+        if not isinstance(base, DefaultReplicationPolicy) or base.topic_source(topic) != self._flow.flow.source:
+            return False
+        parts = topic.split(base.separator)
+        longer = (base.separator.join(parts[:count]) for count in range(2, len(parts)))
+        return not any(ledger_topic(alias) in names for alias in longer)
 
     async def _decide(self, driver: Driver) -> Plan:
         self._connection.cache.learn(driver.view, driver.read_ms)

@@ -3,11 +3,11 @@
 A hand-back is a run that copies nothing. It fences all writers of the lane before it reads the positions, so none of
 them copies further than what is handed back. The flow is paused as well, because a schedule may still start runs.
 
-The order counts, because no fence covers MirrorMaker 2's topic:
+The order counts, because no fence covers MirrorMaker 2's topic, or the file that takes its place:
 
 1. The pause is committed by the run's driver. It says that the positions are not written yet.
 2. The ledger is read once more. If a newer run has opened the lane, or the flow was resumed, no position is written.
-3. The positions are written.
+3. The positions are written, to the topic or the file.
 4. The pause says that the flow is handed back.
 
 A hand-back that dies in between leaves a paused flow, and can be repeated.
@@ -15,9 +15,11 @@ A hand-back that dies in between leaves a paused flow, and can be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Superseded
@@ -40,6 +42,7 @@ from ferry.features.migrate.rules.hand_back import (
     position_records,
 )
 from ferry.features.migrate.rules.wanted import refuse_unknown_topics
+from ferry.files import new_file
 from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.produce.appending import Appender
 from ferry.kafka.produce.internal_topic import InternalTopic
@@ -60,17 +63,20 @@ from ferry.wire.partitioner import partition_of_key
 _OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3
 """The partitions and replicas of an offsets topic that Kafka Connect creates by default (`DistributedConfig`)."""
 
+_FOR_TOOLS = 0o666
+"""The mode of a file of positions, which holds no secret; the umask narrows it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandBackOptions:
-    """Who hands back, of which topics (None: all). `to_file`: the records are only returned.
+    """Who hands back, of which topics (None: all). `output`: the new file for the positions, in place of the topic.
 
     `create`: the offsets topic is created if there is none, for a MirrorMaker 2 that was not started yet.
     """
 
     who: str
     only: frozenset[str] | None = None
-    to_file: bool = False
+    output: Path | None = None
     create: bool = False
 
 
@@ -126,7 +132,7 @@ async def _hand_back(
         done.append((found, theirs, driver.view.end))
         if found.pauses:
             held = pauses(driver.view, wall_ms()).get("")
-            driver.keep([pause_record(pause_with(held, options.who, run, record.started_ms, written=options.to_file))])
+            driver.keep([pause_record(pause_with(held, options.who, run, record.started_ms, written=False))])
         note = sentence(
             "run.handed-back", positions=len(found.records), topic=place.offsets_topic, connector=place.connector
         )
@@ -137,18 +143,22 @@ async def _hand_back(
     found, theirs, read_to = done[-1]
     pause = _KeptPause(lane=lane, driver=driver, who=options.who) if found.pauses else None
     if pause is not None:
-        await pause.keep_meanwhile(read_to, written=options.to_file)
-    if found.records and not options.to_file:
-        await _write(lane, place.offsets_topic, found, theirs, partial(_last_look, lane, driver, pause))
-        if pause is not None:
-            await pause.say_written()
+        await pause.keep_meanwhile(read_to)
+    last_look = partial(_last_look, lane, driver, pause)
+    if options.output is not None:
+        await last_look()
+        _write_file(options.output, found.records)
+    elif found.records:
+        await _write(lane, place.offsets_topic, found, theirs, last_look)
+    if pause is not None:
+        await pause.say_written()
     return found
 
 
 async def _last_look(lane: OpenLane, driver: Driver, pause: _KeptPause | None) -> None:
     """Raise Superseded or Refused if MirrorMaker 2 must not get the positions: the flow may copy further.
 
-    Call it before each write: no fence covers MirrorMaker 2's topic.
+    Call it before each write: no fence covers MirrorMaker 2's topic, or a file.
     """
     flow = lane.flow.flow
     try:
@@ -176,12 +186,12 @@ class _KeptPause:
         """Return the flow's pause as it is in the ledger now."""
         return pauses(await self.lane.cache.view(), wall_ms()).get("")
 
-    async def keep_meanwhile(self, read_to: int, *, written: bool) -> None:
+    async def keep_meanwhile(self, read_to: int) -> None:
         """Write the hand-back's pause again with the one that an operator set after the offset `read_to` was read."""
         end = self.driver.view.end
         since = await self.lane.ledger.read_untransacted(read_to, end)
         if held := pauses(fold(since, end), wall_ms()).get(""):
-            await self._append(held, end, written=written)
+            await self._append(held, end, written=False)
 
     async def say_written(self) -> None:
         """Have the pause say that the flow is handed back; one that an operator has set meanwhile stays in it."""
@@ -207,7 +217,7 @@ async def _decide(
     refuse_unknown_topics(rules, facts.source)
     records = await read_topic(target, place.offsets_topic)
     notes: list[str] = []
-    if records is None and not options.to_file:
+    if records is None and options.output is None:
         missing = f"there is no topic {place.offsets_topic} on cluster {target.alias}"
         if not options.create:
             raise BadInput(
@@ -236,6 +246,14 @@ async def _decide(
             "resume"
         )
     return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes), pauses=stops), theirs
+
+
+def _write_file(path: Path, records: Sequence[Record]) -> None:
+    """Write one JSON object with key and value per line: all lines or none. Raises BadInput if it cannot be written."""
+    with new_file(path, mode=_FOR_TOOLS, name=f"--output {path}") as file:
+        for record in records:
+            line = {"key": json.loads(record.key), "value": json.loads(record.value or b"null")}
+            file.write(f"{json.dumps(line, ensure_ascii=False)}\n".encode())
 
 
 async def _write(

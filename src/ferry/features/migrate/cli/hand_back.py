@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +10,12 @@ import typer
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.identity import new_run, person
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import echo, print_table, print_warning, write_output
+from ferry.cli.output import echo, print_table, print_warning
 from ferry.errors import BadInput
 from ferry.features.migrate.cli.adopt import ConnectorOption, OffsetsTopicOption, StatusTopicOption, WorkersOption
 from ferry.features.migrate.cli.forms import hand_back_json
 from ferry.features.migrate.rules.hand_back import Handed
+from ferry.files import refuse_taken
 from ferry.words import count_of
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ def hand_back_mm2_command(
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
-    if output is not None and os.path.lexists(output) and not dry_run:
-        raise BadInput(f"--output {output} exists: name another file")
+    if output is not None and not dry_run:
+        refuse_taken(output, name=f"--output {output}")
     if create and output is not None:
         raise BadInput("--create is for the topic, and --output for a file: omit one of the two")
     place = Mm2Place.of(
@@ -71,7 +70,7 @@ def hand_back_mm2_command(
         group=group,
         status_topic=status_topic,
     )
-    options = HandBackOptions(who=person(), only=only_topics(chosen, topics), to_file=output is not None, create=create)
+    options = HandBackOptions(who=person(), only=only_topics(chosen, topics), output=output, create=create)
     run = None if dry_run else new_run("hand-back")
     with MicroRuns(chosen, patience_s=context.patience_s) as runs:
         found = (
@@ -79,23 +78,12 @@ def hand_back_mm2_command(
             if run is None
             else hand_back(runs, place, options, run, local_origin())
         )
-    if output is not None and run is not None:
-        _write(output, found)
     where = place.offsets_topic if output is None else str(output)
     context.answer(
         lambda: hand_back_json(chosen.flow, run, place.offsets_topic, place.connector, found),
         lambda: _print(found, where, dry_run=dry_run, quiet=context.quiet),
     )
     return NOT_ALL if any(row.verdict is Handed.REFUSED for row in found.rows) else 0
-
-
-def _write(output: Path, found: HandedBack) -> None:
-    """Write all lines or none."""
-    lines = [
-        json.dumps({"key": json.loads(record.key), "value": json.loads(record.value or b"null")}, ensure_ascii=False)
-        for record in found.records
-    ]
-    write_output(output, "".join(f"{line}\n" for line in lines))
 
 
 def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None:

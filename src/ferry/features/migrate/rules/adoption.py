@@ -286,6 +286,10 @@ def _row(
         target_end=-1 if target is None else target.ends.get(source.partition, -1),
         stands=0 if last is None else last.end,
     )
+    if left.by is Predecessor.MM1 and target is not None and source.partition >= target.partitions:
+        # MirrorMaker 1 wrote its records to the partitions that exist, so the copy begins empty.
+        note = f"topic {place.topic} has {count_of(target.partitions, 'partition')}: the next run adds this one"
+        row = replace(row, target_start=0, target_end=0, why=note)
     if place.topic in facts.target.hidden:
         hidden = sentence("target.hidden", target=place.topic, cluster=rules.flow.target)
         return replace(row, verdict=Verdict.REFUSED, why=hidden)
@@ -342,7 +346,7 @@ def _unreadable(row: Row, left: Left, target: TargetTopic | None) -> str | None:
             f"target {row.target} holds records, and {left.where} has no position of {row.source}: when {left.what} "
             "did not write them, find out who did; when it did, name the place of its positions"
         )
-    if target is None or row.target.partition >= target.partitions:
+    if target is None or (row.target.partition >= target.partitions and row.target_end < 0):
         return (
             f"there is no target {row.target}, although {left.where} says that {row.source} was copied up to offset "
             f"{row.position}: correct the replication policy or the alias, else leave the topic out of the adoption"

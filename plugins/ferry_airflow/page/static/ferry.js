@@ -85,6 +85,9 @@
         const text = due ? "now" : seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
         if (time.textContent !== text) time.textContent = text;
         if (time.closest(".age")) time.classList.toggle("old", seconds > OLD_SECONDS);
+      } else if ("lasts" in time.dataset) {
+        const text = length(Math.max(0, (Date.now() - at) / 1000));
+        if (time.textContent !== text) time.textContent = text;
       } else if (!time.dataset.local) {
         time.dataset.local = "yes";
         time.textContent = moment(at);

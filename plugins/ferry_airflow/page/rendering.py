@@ -24,6 +24,7 @@ from ferry.words import readable
 from ferry_airflow.drill_fields import FIELDS
 from ferry_airflow.page import filters
 from ferry_airflow.page.glossary import anchor_of, meaning_of
+from ferry_airflow.page.time_range import RANGES
 
 log = logging.getLogger(__name__)
 
@@ -112,13 +113,15 @@ def alone() -> str:
 
 def fragment(request: Request, name: str, **what: Any) -> str:
     """Return a part of a page."""
-    return _environment().get_template(name).render(root=root_of(request), **what)
+    return _environment().get_template(name).render(root=root_of(request), in_range="", **what)
 
 
 def written(request: Request, name: str, status: int = 200, **what: Any) -> HTMLResponse:
     """Return a page."""
     root = root_of(request)
     airflow = airflow_of(request)
+    span = request.query_params.get("range", "")
+    in_range = f"?range={span}" if span in RANGES else ""  # what links to other pages of the flow have
 
     def again(**changed: object) -> str:
         """Return the address of this page with another query."""
@@ -128,7 +131,15 @@ def written(request: Request, name: str, status: int = 200, **what: Any) -> HTML
     text = (
         _environment()
         .get_template(name)
-        .render(root=root, airflow=airflow, again=again, now_ms=wall_ms(), version=ferry.__version__, **what)
+        .render(
+            root=root,
+            airflow=airflow,
+            again=again,
+            in_range=in_range,
+            now_ms=wall_ms(),
+            version=ferry.__version__,
+            **what,
+        )
     )
     return HTMLResponse(text, status_code=status)
 

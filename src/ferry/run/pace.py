@@ -7,7 +7,6 @@ from ferry.ledger.report import pieces_sentence
 from ferry.model import Plan
 from ferry.words import count_of, several, size
 
-
 STARTING = "nothing sent yet: its tasks are starting"
 
 

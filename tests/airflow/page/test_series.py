@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from ferry.clock import wall_ms
@@ -13,6 +14,7 @@ from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.time_range import RANGES
 from tests.airflow.page.conftest import HERE, Desk, lag
+from tests.airflow.page.everything import ACTIVE, filled
 from tests.airflow.page.values import digest
 
 HOUR_MS = 3_600_000
@@ -54,3 +56,23 @@ def test_spells_are_kept_and_shown_for_the_longest_range(desk: Desk) -> None:
     found = {query: desk.client.get(f"/api{HERE}/series?range={query}").json() for query in ("4h", "24h", "all")}
     assert {query: len(one["spells"]) for query, one in found.items()} == {"4h": 0, "24h": 2, "all": 2}
     assert abs(found["all"]["from"] - (now - KEPT_MS)) < 60_000, "a long spell does not press all of the rest together"
+
+
+def test_links_between_pages_of_a_flow_keep_the_range(desk: Desk) -> None:
+    filled(desk)
+    tabs = [f"{HERE}{tab.link}" for tab in desk.app.state.office.tabs]
+    for path, more in (
+        ("/", [f"{HERE}/topic/clicks"]),
+        ("/topics", [f"{HERE}/topic/clicks"]),
+        ("/runs", [f"{HERE}/run/{ACTIVE}"]),
+        (f"/run/{ACTIVE}", [f"{HERE}/runs"]),
+        ("/topic/orders", [f"{HERE}/partition/orders/0", f"{HERE}/"]),
+        ("/partition/orders/0", [f"{HERE}/topic/orders"]),
+    ):
+        page = desk.page(f"{HERE}{path}?range=1h")
+        links = set(re.findall(r'href="([^"]*)"', page))
+        assert {f"{link}?range=1h" for link in (*tabs, *more)} <= links, path
+        assert not links & {*tabs, *more}, path
+    assert "range" not in desk.page(f"{HERE}/topics").partition("<main")[2].replace("data-range", "")
+    search = desk.page(f"{HERE}/topics?range=1h").partition('role="search"')[2].partition("</form>")[0]
+    assert '<input type="hidden" name="range" value="1h">' in search

@@ -284,7 +284,7 @@
     timeline: ({ runs, to }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => lasted(run, to)), "took", duration,
       { least: 0.05, said: "state", condition: true, none: "not known", grows: true }),
   };
-  const addressOf = (run) => `${one("#live").dataset.here}/run/${encodeURIComponent(run)}`;
+  const addressOf = (run, { here, range } = one("#live").dataset) => `${here}/run/${encodeURIComponent(run)}${range === "all" ? "" : `?range=${range}`}`;
   const asTable = (figure, recipe) => {
     let details = one("details", figure);
     if (!details) {

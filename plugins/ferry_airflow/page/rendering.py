@@ -38,6 +38,10 @@ _OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/(report(?=/))?")
 _UNPROCESSABLE = 422
 _UNFORESEEN = 500
 _PIECE = re.compile(r"[^._:/]*[._:/]+|[^._:/]+")
+_RUNS = re.compile(
+    r"\b([a-z_]+__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)?(?:_\w+)?|[a-z]+-\d{8}T\d{6}Z-[0-9a-f]{4})\b"
+)
+"""Ids of runs within a sentence that Airflow or the command line made of a kind and a time."""
 _DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
 _TITLES = {
     401: "You are not signed in",
@@ -61,7 +65,7 @@ def _environment() -> Environment:
     found.filters |= {
         "number": filters.number,
         "counted": filters.counted,
-        "readable": readable,
+        "readable": sentence,
         "anchor": anchor_of,
         "meaning": meaning_of,
         "size": filters.size,
@@ -76,6 +80,17 @@ def _environment() -> Environment:
     found.tests["none"] = _is_none
     found.globals["drill_fields"] = {kind.value: sorted(names) for kind, names in FIELDS.items()}
     return found
+
+
+def sentence(text: str) -> Markup:
+    """Return a sentence as HTML: counts are easy to read, and a run has its kind, with its whole id on hover."""
+
+    def named(run: str) -> Markup:
+        hidden = Markup('<span class="visually-hidden">, {}</span>').format(run)
+        return Markup('<span title="{}">{}{}</span>').format(run, filters.short_run(run), hidden)
+
+    pieces = _RUNS.split(readable(text))
+    return Markup("").join(named(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces))
 
 
 def breakable(name: object) -> Markup:

@@ -140,6 +140,12 @@
     }
   };
 
+  // Tabs that are wider than the screen are scrolled to the one that is open.
+  const toOpenTab = () => {
+    const [tabs, open] = [one(".tabs"), one(".tabs [aria-current]")];
+    if (open) tabs.scrollLeft += open.getBoundingClientRect().right - tabs.getBoundingClientRect().right + tabs.clientWidth / 4;
+  };
+
   // Charts ----------------------------------------------------------------------------------------------------------
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const day = "\n%-d %b %Y"; // on a line of its own, where it changes
@@ -614,6 +620,7 @@
     charts();
   });
   scrolled();
+  toOpenTab();
   window.addEventListener("resize", scrolled);
   if (one("#live")) {
     // The first reading takes a moment: until then ask more often.

@@ -140,7 +140,7 @@ def backfill_dag(flow: FlowConfig, path: Path, windows: str, overrides: Override
         "backfill",
         flow.flow,
         overrides,
-        form=_params(),
+        form=_params(flow),
         description=f"Copies windows of history of {flow.flow.source} to {flow.flow.target}, each exactly once",
         doc_md=__doc__,
         schedule=WindowTimetable(windows, timezone="UTC"),
@@ -181,7 +181,7 @@ def _partition(context: Context) -> tuple[datetime, datetime] | None:
 _OFFSET = "^[^:\\s]+:[0-9]+:[0-9]+$"
 
 
-def _params() -> dict[str, Any]:
+def _params(flow: FlowConfig) -> dict[str, Any]:
     """Return the trigger form; Airflow's backfill passes the same values as its run's conf."""
     offsets = "As topic:partition:offset, one per line, for example orders:3:1000."
     return {
@@ -193,7 +193,7 @@ def _params() -> dict[str, Any]:
             description="Where the window goes: topics named {target topic}.backfill.{lane}. It is there from its "
             "first window on. append-NAME: after the records of the live topics.",
         ),
-        "topics": topics_param(TO_COPY),
+        "topics": topics_param(flow, *TO_COPY),
         "from": _time("From", "The first moment of the window; with a partition key leave it empty."),
         "to": _time("To", "The window ends before it."),
         "times": _lines(

@@ -101,7 +101,7 @@ def _flow_dag(flow: FlowConfig, path: Path, overrides: Overrides) -> DAG:
         "copy",
         flow.flow,
         overrides,
-        form=_params(),
+        form=_params(flow),
         description=f"Copies topics of {flow.flow.source} to {flow.flow.target} in exactly-once micro-runs",
         doc_md=__doc__,
         schedule=schedule_of(flow, path),
@@ -113,6 +113,6 @@ def _flow_dag(flow: FlowConfig, path: Path, overrides: Overrides) -> DAG:
     return dag
 
 
-def _params() -> dict[str, Any]:
+def _params(flow: FlowConfig) -> dict[str, Any]:
     """Return the trigger form: what one run may be narrowed to."""
-    return {"topics": topics_param(TO_COPY), **budget_params()}
+    return {"topics": topics_param(flow, *TO_COPY), **budget_params()}

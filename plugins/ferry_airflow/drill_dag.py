@@ -32,12 +32,12 @@ from ferry_airflow.drill_operators import (
 )
 from ferry_airflow.form import (
     LONGEST_GROUP,
-    LONGEST_TOPIC,
     approval_params,
     flag,
     leaving_params,
     measured_param,
     names_param,
+    topics_param,
     topics_to_leave,
     waiting_params,
 )
@@ -83,11 +83,11 @@ def drill_dag(flow: FlowConfig, path: Path, back: FlowConfig | None = None, over
             outlets = [flow_alias(one.flow) for one in copying]
             drill >> DrillAssetsOperator(task_id=ASSETS, outlets=outlets, **names).as_teardown()
     # Set last, as in the DAG of a switch: each task would have its own copy of the form.
-    dag.params = ParamsDict(overrides.form(_params()))
+    dag.params = ParamsDict(overrides.form(_params(flow)))
     return dag
 
 
-def _params() -> dict[str, Any]:
+def _params(flow: FlowConfig) -> dict[str, Any]:
     """Return the trigger form."""
     return {
         "kind": Param(
@@ -105,10 +105,8 @@ def _params() -> dict[str, Any]:
             title="Report to",
             description="A folder below ferry.report.dir, or one of ferry.report.dirs; empty: ferry.report.dir.",
         ),
-        "topics": names_param(
-            "Topics",
-            "Source topics, one per line. Shadow: empty for all; partial: empty for all that the groups read.",
-            LONGEST_TOPIC,
+        "topics": topics_param(
+            flow, "Source topics", ". Shadow: empty for all; partial: empty for all that the groups read."
         ),
         "groups": names_param(
             "Groups",

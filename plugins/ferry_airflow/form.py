@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import Param
 
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.text.filters import LEGAL_NAME
 from ferry.model.switch import SwitchOptions
 from ferry.units import LONG_MAX, Duration, Size
 from ferry_airflow.measures import APPROVAL_SECONDS, BYTES, RUN_SECONDS, SECONDS
@@ -14,9 +17,11 @@ _AN_HOUR = 3600.0
 _OWN = "empty, or more than the flow allows: the flow's own."
 _BEGINS_WITH_A_NUMBER = r"^\s*\+?\d[\w.\s]*$"
 """What Airflow refuses at once. The task that reads the field refuses the rest."""
-TO_COPY = "Source topics to copy, one per line; empty: all that the flow selects."
+TO_COPY = ("Source topics to copy", "; empty: all that the flow selects.")
 LONGEST_TOPIC, LONGEST_GROUP = 249, 255
 """Kafka's own limit of a topic's name, and more than a group's name usually has."""
+MOST_OFFERED = 200
+"""The most names of a list to choose from; a longer one would make each of the flow's DAGs large."""
 
 
 def flag(title: str, description: str, *, default: bool = False) -> Param:
@@ -24,15 +29,28 @@ def flag(title: str, description: str, *, default: bool = False) -> Param:
     return Param(default=default, type="boolean", title=title, description=description)
 
 
-def names_param(title: str, description: str, longest: int) -> Param:
-    """Return a field for names of topics or groups; may be left empty."""
+def names_param(title: str, description: str, longest: int, offered: Sequence[str] = ()) -> Param:
+    """Return a field for names of topics or groups; may be left empty.
+
+    If names are `offered`, Airflow's form lets a user choose among them and type no others.
+    """
     items = {"type": "string", "minLength": 1, "maxLength": longest}
-    return Param(None, type=["null", "array"], items=items, title=title, description=description)
+    more: dict[str, Any] = {"examples": list(offered)} if offered else {}
+    return Param(None, type=["null", "array"], items=items, title=title, description=description, **more)
 
 
-def topics_param(description: str) -> Param:
-    """Return a field for source topics that a run is narrowed to."""
-    return names_param("Topics", description, LONGEST_TOPIC)
+def topics_param(flow: FlowConfig, what: str, rest: str) -> Param:
+    """Return a field for source topics that a run is narrowed to; its description is `what`, then `rest`."""
+    names = named_topics(flow)
+    offered = names if len(names) <= MOST_OFFERED else ()
+    return names_param("Topics", f"{what}{'' if offered else ', one per line'}{rest}", LONGEST_TOPIC, offered)
+
+
+def named_topics(flow: FlowConfig) -> tuple[str, ...]:
+    """Return the topics that the file selects for a flow, if it names each of them; empty if it has a pattern."""
+    selected = flow.topics.filter
+    names = selected.include.items
+    return tuple(filter(selected.takes, names)) if all(LEGAL_NAME.fullmatch(name) for name in names) else ()
 
 
 def budget_params() -> dict[str, Any]:

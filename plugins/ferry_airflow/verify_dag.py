@@ -29,7 +29,7 @@ def verify_dag(flow: FlowConfig, path: Path, overrides: Overrides = NOTHING) -> 
         "verify",
         flow.flow,
         overrides,
-        form=_params(),
+        form=_params(flow),
         description=f"Compares what was copied of {flow.flow.source} to {flow.flow.target} on both clusters",
         doc_md=__doc__,
         schedule=flow.verification.schedule,
@@ -58,10 +58,10 @@ def _bound(title: str, which: str) -> Param:
     )
 
 
-def _params() -> dict[str, Any]:
+def _params(flow: FlowConfig) -> dict[str, Any]:
     """Return the trigger form: what is compared, and how."""
     return {
-        "topics": topics_param("Source topics to compare, one per line; empty: all that was copied."),
+        "topics": topics_param(flow, "Source topics to compare", "; empty: all that was copied."),
         "partition": Param(
             None,
             type=["null", "integer"],

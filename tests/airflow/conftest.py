@@ -288,22 +288,23 @@ def _airflow(
             patch.setenv(
                 "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
             )
-            home = start(folder / "home", config=config, dags=dag_folder(folder, _pair[1], _aliases)).home
+            home = start(folder / "home", config=config, dags=dag_folder(folder, _aliases)).home
             # With all that its processes were given, so that one of them can be started again.
             whole = replace(home, environment={**os.environ, **home.environment})
         yield whole
 
 
-def dag_folder(folder: Path, target: RunningCluster, aliases: tuple[str, ...]) -> Path:
+def dag_folder(folder: Path, aliases: tuple[str, ...]) -> Path:
     """The DAG files of the checkout, and those that the documents show for authors of other DAGs."""
     dags = Path(shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__")))
     with next(dags.glob("*.py")).open("a") as flows:
         flows.write(RETRIED_SOON)
     for name, alias in SHOWN.items():
-        text = _with_names(example("airflow", f"def {name}("), target, alias, "orders")
-        (dags / f"{name}.py").write_text(text)
+        if alias in aliases:  # else the file has no such flow
+            text = _with_names(example("airflow", f"def {name}("), alias, "orders")
+            (dags / f"{name}.py").write_text(text)
     if BY_HOUR in aliases:
-        text = _with_names(example("operators", SHOWN_HOURS), target, BY_HOUR, "lines")
+        text = _with_names(example("operators", SHOWN_HOURS), BY_HOUR, "lines")
         (dags / "copy_hours.py").write_text(text)
     if GROUPED in aliases:
         text = example("operators", SHOWN_GROUP).replace("primary->backup", f"{GROUPED}->t{GROUPED}")
@@ -315,9 +316,8 @@ def dag_folder(folder: Path, target: RunningCluster, aliases: tuple[str, ...]) -
     return dags
 
 
-def _with_names(text: str, target: RunningCluster, alias: str, topic: str) -> str:
+def _with_names(text: str, alias: str, topic: str) -> str:
     """A program of the documents with a flow and a topic of the tests."""
-    text = text.replace("broker-3:9092/primary.orders", f"{target.bootstrap}/{alias}.{alias}-{topic}")
     return text.replace("primary->backup", f"{alias}->t{alias}").replace('"orders"', f'"{alias}-{topic}"')
 
 

@@ -20,6 +20,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessor
 
 from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
+from ferry.errors import BadInput
 from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
 from ferry.model import Segment, TimeWindow
 from ferry.plan.lag import look_at
@@ -28,6 +29,7 @@ from ferry.plan.rules.lag import is_caught_up
 from ferry_airflow import window_steps
 from ferry_airflow.assets import event_extra, flow_alias, hour_key, namespace, publish, topic_asset
 from ferry_airflow.backfill import backfill_dag
+from ferry_airflow.copied import copied_asset
 from ferry_airflow.rest import ENDED, Json
 from ferry_airflow.window_steps import Backfill
 from tests.airflow.conftest import ASKED_SECONDS, BY_HOUR, BY_LAG, Flows
@@ -195,6 +197,20 @@ def test_a_copied_topics_asset_leads_to_the_page_of_its_flow(
     flow = parse_settings(FILE, "f").flow("a->b")
     assert topic_asset(flow, "target", "a.t").extra == {"page": page}
     assert topic_asset(flow, "source", "t").extra == {}, "other flows may copy to the source"
+
+
+def test_a_dag_names_the_asset_of_a_copied_topic_with_its_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
+    file = tmp_path / "flows.properties"
+    file.write_text(FILE)
+    monkeypatch.setenv("FERRY_CONFIG", str(file))
+    found = copied_asset("a->b", "t")
+    assert (
+        found == copied_asset("a->b", "t", file) == topic_asset(parse_settings(FILE, "f").flow("a->b"), "target", "a.t")
+    )
+    assert found.extra == {"page": "https://airflow.example/ferry/flow/a/b/"}
+    with pytest.raises(BadInput, match="a->c"):
+        copied_asset("a->c", "t")
 
 
 def test_a_topic_has_one_name_in_airflow_and_in_lineage() -> None:

@@ -94,7 +94,11 @@ def test_each_operator_is_on_the_page() -> None:
         for name, one in inspect.getmembers(module, inspect.isclass)
         if issubclass(one, BaseOperator) and one.__module__ == module.__name__ and name not in BASES
     }
-    functions = {("ferry_airflow.task_group", "ferry_task_group"), ("ferry_airflow.dags", "flow_dags")}
+    functions = {
+        ("ferry_airflow.task_group", "ferry_task_group"),
+        ("ferry_airflow.copied", "copied_asset"),
+        ("ferry_airflow.dags", "flow_dags"),
+    }
     assert set(SHOWN) == here | functions
 
 

@@ -260,6 +260,7 @@ replication.factor = 1
 tasks.max = 2
 primary->backup.ferry.schedule = @continuous
 ferry.approve.own = true
+ferry.page.records = true
 primary->backup.ferry.run.max.bytes = {RUN_BYTES}
 # The way back, for switchovers and full drills: it copies nothing before clients have moved.
 backup->primary.enabled = true

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-WIDTH = 1320
+WIDTH = 1400
 EDGE = 24
 """What stays free at the sides of the places."""
 NODE_WIDTH, NODE_HEIGHT = 170, 56
-LABEL_WIDTH, LABEL_HEIGHT = 250, 64
+LABEL_WIDTH, LABEL_HEIGHT = 290, 64
 GAP = 8
 """What stays free around a label, and before a place."""
 PORT = 12

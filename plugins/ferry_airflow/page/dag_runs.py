@@ -255,17 +255,19 @@ def reasons_of(dag: str, run: str) -> tuple[tuple[str, str], ...]:
         return tuple((name, why.get(name, SILENT)) for name, _ in tasks)
 
 
-def first_reasons(dag: str, runs: Collection[str]) -> dict[str, str]:
-    """Return by run id why the first of its tasks with a kept reason failed."""
+def first_reasons(runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return by DAG and run id why the first of a run's tasks with a kept reason failed."""
     if not runs:
         return {}
     with create_session() as session:
         found = session.scalars(
             select(XComModel)
-            .where(XComModel.dag_id == dag, XComModel.run_id.in_(runs), XComModel.key == REASON)
+            .where(XComModel.dag_id.in_({dag for dag, _ in runs}), XComModel.run_id.in_({run for _, run in runs}))
+            .where(XComModel.key == REASON)
             .order_by(XComModel.timestamp.desc())
         )
-        return {one.run_id: one.value for one in found if isinstance(one.value, str)}
+        by_run = {(one.dag_id, one.run_id): one.value for one in found if isinstance(one.value, str)}
+        return {run: by_run[run] for run in runs if run in by_run}
 
 
 def may_see_reasons(user: BaseUser, dag: str) -> bool:

@@ -26,7 +26,7 @@ from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.page_state import FlowDep, OpenFlow, with_runs
-from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
+from ferry_airflow.page.pages import beyond, may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Condition, run_badge
 from ferry_airflow.page.starting import INT32, INT64
 from ferry_airflow.page.tabs import Tab
@@ -80,6 +80,7 @@ def one_run(
     if story is not None and at_work:  # what is not copied yet is not a complaint
         story = open_flow.ask(replace(asked, at_work=True)).got or story
     progress = story.progress if story is not None and at_work else None
+    reasons = reasons_for(user, dag, dag_run)
     return shown_page(
         request,
         "run.html",
@@ -93,7 +94,9 @@ def one_run(
         opened=story and story.opened,
         figures=story and story.figures,
         left=story and story.remains,
-        reasons=reasons_for(user, dag, dag_run),
+        reasons=beyond(reasons, [line.text for line in story.refused.rows] if story else ()),
+        has_why=bool(reasons) and run == open_flow.standing.run,
+        is_below=bool(reasons),
         clears=may_continue(open_flow, user, dag, dag_run),
         searched=SEARCHED,
         kept=KEPT_RUNS,

@@ -18,7 +18,8 @@ from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINIS
 class Standing:
     """A word and why; the worst finding counts. `also`: what else is active, or paused.
 
-    `run`: the run that it is about, if it is about one; `why` has its id.
+    `run`: the run that it is about, if it is about one; `why` has its id. `logs`: the part of `why` that leads to logs,
+    for which a page that knows why the run failed has better words.
     """
 
     condition: Condition
@@ -26,7 +27,10 @@ class Standing:
     why: str
     also: tuple[Standing, ...] = ()
     run: str = ""
+    logs: str = ""
 
+
+LOGS_SAY = "the logs of its tasks say why"
 
 STALE = "stale"
 """The word for a flow of which only old figures are known."""
@@ -265,8 +269,8 @@ def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> S
         if last is not None and over is not None and last.started_ms >= over:
             return None
         known = "" if seen.hindrances else ", and the ledger has no such run"
-        why = f"Airflow's run {newest.run} failed{known}: the logs of its tasks say why."
-        return Standing(condition=Condition.BAD, word="failed", why=why, run=newest.run)
+        why = f"Airflow's run {newest.run} failed{known}: {LOGS_SAY}."
+        return Standing(condition=Condition.BAD, word="failed", why=why, run=newest.run, logs=LOGS_SAY)
     if last is not None and last.run == newest.run:
         return _beside_the_ledger(last)
     return None
@@ -275,11 +279,11 @@ def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> S
 def _beside_the_ledger(last: RunDigest) -> Standing | None:
     """Return how a failure in Airflow changes the ledger's state of a run; None if the ledger shows as much."""
     if last.state is PastState.SUCCESS:
-        why = f"Run {last.run} copied all that it should copy, then a task failed: its log in Airflow says why."
-        return Standing(condition=TASK_FAILED.condition, word=TASK_FAILED.word, why=why, run=last.run)
+        why = f"Run {last.run} copied all that it should copy, then a task failed: {LOGS_SAY}."
+        return Standing(condition=TASK_FAILED.condition, word=TASK_FAILED.word, why=why, run=last.run, logs=LOGS_SAY)
     if last.state is PastState.OPEN:
-        why = f"Run {last.run} failed before it had copied all: its tasks' logs say why; the next run copies the rest."
-        return Standing(condition=Condition.BAD, word="failed", why=why, run=last.run)
+        why = f"Run {last.run} failed before it had copied all: {LOGS_SAY}; the next run copies the rest."
+        return Standing(condition=Condition.BAD, word="failed", why=why, run=last.run, logs=LOGS_SAY)
     return None
 
 
@@ -313,7 +317,7 @@ def _unplanned(seen: Status, dag: DagState, last: RunDigest | None) -> Standing 
         return None
     if last != seen.last_run or any(one.run == last.run for one in dag.runs):
         why = f"Run {last.run} ended before its plan was sealed: its log says why."
-        return Standing(condition=Condition.BAD, word="failed", why=why, run=last.run)
+        return Standing(condition=Condition.BAD, word="failed", why=why, run=last.run, logs="its log says why")
     why = f"Run {last.run}, of {last.who}, has no sealed plan and is silent: whether it still runs is not known."
     return Standing(condition=UNFINISHED.condition, word=UNFINISHED.word, why=why, run=last.run)
 

@@ -59,11 +59,19 @@ DAG_RUNS_AT_A_GLANCE = 5
 
 
 def shown_page(
-    request: Request, name: str, open_flow: OpenFlow, tab: str, *, lane: str = "", span: Chosen = ALL, **what: Any
+    request: Request,
+    name: str,
+    open_flow: OpenFlow,
+    tab: str,
+    *,
+    lane: str = "",
+    span: Chosen = ALL,
+    has_why: bool = False,
+    **what: Any,
 ) -> HTMLResponse:
     """Return a page of a flow; `lane`: another lane, whose runs and receipts have addresses of their own (`base`).
 
-    `span` is the time that its charts show.
+    `span` is the time that its charts show. `has_why`: it shows why the run failed of which the flow's state is.
     """
     flow = open_flow.flow
     here = place_of(request, flow)
@@ -82,6 +90,7 @@ def shown_page(
         dag_conditions=DAG_CONDITIONS,
         span=span,
         spans=CHOICES,
+        has_why=has_why,
         **what,
     )
 
@@ -106,6 +115,7 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "", sort: str
         asks=approvals(user, [one.flow for one in flows]),
         clients=clients_of_all(flows, configured.enabled),
         sheet_width=WIDTH,
+        reasons=reasons_in_list(user, flows),
         q=q,
         sort=sort if sort in SORTS else "",
         charts="",
@@ -154,6 +164,9 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
     worst = answer.got.rows if answer.got else ()
     ended = (one for one in open_flow.dag.runs if one.state not in UNDER_WAY)
     failed = next((one for one in ended if one.run == open_flow.standing.run), None)
+    reasons, last = reasons_for(user, open_flow.dag_id, failed), open_flow.ended_run
+    is_its = last is not None and failed is not None and last.run == failed.run
+    below = [one.message for one in last.refusals] + [text for _, text in last.undone] if last and is_its else []
     return shown_page(
         request,
         "overview.html",
@@ -164,7 +177,8 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         worst=worst,
         sparks=sparklines(worst),
         runs=folded(_all_runs(open_flow))[:WORST],
-        reasons=reasons_for(user, open_flow.dag_id, failed),
+        has_why=bool(reasons),
+        reasons=beyond(reasons, below),
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
         asks=approvals(user, [open_flow.flow]).get(open_flow.flow, ()),
         clients=clients_of(open_flow, office, user),
@@ -177,6 +191,22 @@ def reasons_for(user: User, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[
     if dag_run is None or dag_run.state == "success" or not may_see_reasons(user, dag):
         return ()
     return reasons_of(dag, dag_run.run)
+
+
+def beyond(reasons: Sequence[tuple[str, str]], shown: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the reasons that repeat none of the sentences which the page shows elsewhere."""
+    return [(task, why) for task, why in reasons if not any(one and one in why for one in shown)]
+
+
+def reasons_in_list(user: User, flows: Sequence[OpenFlow]) -> dict[Flow, str]:
+    """Return by flow the first reason of the failed run that its state is of, if the user may see it."""
+    failed = {
+        (one.dag_id, run.run): one.flow
+        for one in flows
+        for run in one.dag.runs
+        if run.run == one.standing.run and run.state == "failed" and may_see_reasons(user, one.dag_id)
+    }
+    return {failed[at]: why for at, why in first_reasons(list(failed)).items()}
 
 
 def may_continue(open_flow: OpenFlow, user: User, dag: str, dag_run: DagRunRow | None) -> bool:
@@ -254,9 +284,9 @@ def _all_runs(open_flow: OpenFlow) -> list[EitherRun]:
 
 def _with_reasons(user: User, dag: str, rows: Sequence[Fold]) -> list[Fold]:
     """Return runs with why they failed in Airflow, if the user may see what tasks return."""
-    failed = [run.name for row in rows for run in row if run.is_failed]
-    why = first_reasons(dag, failed) if failed and may_see_reasons(user, dag) else {}
-    return [tuple(replace(run, why=why.get(run.name, "")) for run in row) for row in rows]
+    failed = [(dag, run.name) for row in rows for run in row if run.is_failed]
+    why = first_reasons(failed) if failed and may_see_reasons(user, dag) else {}
+    return [tuple(replace(run, why=why.get((dag, run.name), "")) for run in row) for row in rows]
 
 
 @router.get("/flow/{source}/{target}/refusals")

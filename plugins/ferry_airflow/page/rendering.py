@@ -24,6 +24,7 @@ from ferry.words import readable
 from ferry_airflow.drill_fields import FIELDS
 from ferry_airflow.page import filters
 from ferry_airflow.page.glossary import anchor_of, meaning_of
+from ferry_airflow.page.time_range import RANGES
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,10 @@ _OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/(report(?=/))?")
 _UNPROCESSABLE = 422
 _UNFORESEEN = 500
 _PIECE = re.compile(r"[^._:/]*[._:/]+|[^._:/]+")
+_RUNS = re.compile(
+    r"\b([a-z_]+__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)?(?:_\w+)?|[a-z]+-\d{8}T\d{6}Z-[0-9a-f]{4})\b"
+)
+"""Ids of runs within a sentence that Airflow or the command line made of a kind and a time."""
 _DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
 _TITLES = {
     401: "You are not signed in",
@@ -60,7 +65,7 @@ def _environment() -> Environment:
     found.filters |= {
         "number": filters.number,
         "counted": filters.counted,
-        "readable": readable,
+        "readable": sentence,
         "anchor": anchor_of,
         "meaning": meaning_of,
         "size": filters.size,
@@ -75,6 +80,17 @@ def _environment() -> Environment:
     found.tests["none"] = _is_none
     found.globals["drill_fields"] = {kind.value: sorted(names) for kind, names in FIELDS.items()}
     return found
+
+
+def sentence(text: str) -> Markup:
+    """Return a sentence as HTML: counts are easy to read, and a run has its kind, with its whole id on hover."""
+
+    def named(run: str) -> Markup:
+        hidden = Markup('<span class="visually-hidden">, {}</span>').format(run)
+        return Markup('<span title="{}">{}{}</span>').format(run, filters.short_run(run), hidden)
+
+    pieces = _RUNS.split(readable(text))
+    return Markup("").join(named(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces))
 
 
 def breakable(name: object) -> Markup:
@@ -112,13 +128,15 @@ def alone() -> str:
 
 def fragment(request: Request, name: str, **what: Any) -> str:
     """Return a part of a page."""
-    return _environment().get_template(name).render(root=root_of(request), **what)
+    return _environment().get_template(name).render(root=root_of(request), in_range="", **what)
 
 
 def written(request: Request, name: str, status: int = 200, **what: Any) -> HTMLResponse:
     """Return a page."""
     root = root_of(request)
     airflow = airflow_of(request)
+    span = request.query_params.get("range", "")
+    in_range = f"?range={span}" if span in RANGES else ""  # what links to other pages of the flow have
 
     def again(**changed: object) -> str:
         """Return the address of this page with another query."""
@@ -128,7 +146,15 @@ def written(request: Request, name: str, status: int = 200, **what: Any) -> HTML
     text = (
         _environment()
         .get_template(name)
-        .render(root=root, airflow=airflow, again=again, now_ms=wall_ms(), version=ferry.__version__, **what)
+        .render(
+            root=root,
+            airflow=airflow,
+            again=again,
+            in_range=in_range,
+            now_ms=wall_ms(),
+            version=ferry.__version__,
+            **what,
+        )
     )
     return HTMLResponse(text, status_code=status)
 

@@ -309,8 +309,8 @@ PROGRESS = fields(
     sent="records that are sent and not committed, about",
     sent_bytes="about; null: not known",
     unseen="slices that are not done and of which the target did not show what is sent",
-    bytes_per_second="null: not measured",
-    offsets_per_second="null: not measured",
+    bytes_per_second="null: not measured, or nothing is sent yet",
+    offsets_per_second="null: not measured, or nothing is sent yet",
 )
 
 STATUS = Form(

@@ -46,9 +46,9 @@ def shown_progress(
                 yield hear
     else:
 
-        def line(progress: RunProgress) -> None:
-            log.info("run %s: %s", plan.run, progress_line(plan, progress, ahead=ahead))
+        def line(progress: RunProgress, *, has_ended: bool = False) -> None:
+            log.info("run %s: %s", plan.run, progress_line(plan, progress, ahead=ahead, has_ended=has_ended))
 
         with Following(plan, spec, every_s=LINE_SECONDS, show=line, say=log.info) as following:
             yield following.hear
-        line(following.now)
+        line(following.now, has_ended=True)

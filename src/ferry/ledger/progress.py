@@ -82,6 +82,11 @@ class Progress:
         return 0 < self.unseen == self.slices - self.done
 
     @property
+    def has_sent_nothing(self) -> bool:
+        """Whether nothing is committed or sent of what it is to copy; False if the target does not show that."""
+        return self.slices > 0 and not (self.done or self.passed or self.records or self.sent or self.unseen)
+
+    @property
     def seconds_left(self) -> float | None:
         """About how long the rest takes at this rate; None: not known."""
         return self.seconds_for(self.left)
@@ -216,8 +221,8 @@ def with_pace(before: RunProgress, now: RunProgress, seconds: float) -> RunProgr
 
 
 def _paced(before: Progress, now: Progress, seconds: float) -> Progress:
-    # What was seen at one of the two times alone was not sent in between.
-    if seconds <= 0 or before.unseen != now.unseen:
+    # What was seen at one of the two times alone was not sent in between. Before the first record no rate is known.
+    if seconds <= 0 or before.unseen != now.unseen or now.has_sent_nothing:
         return now
     known = before.sent_bytes is not None and now.sent_bytes is not None
     moved = now.bytes + (now.sent_bytes or 0) - before.bytes - (before.sent_bytes or 0)

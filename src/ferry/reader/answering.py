@@ -184,6 +184,7 @@ def _offset(_: FlowConfig, watcher: Watcher, asked: OfOffset) -> Answer:
             offset=found.outcome.offset,
             is_pruned=getattr(found.outcome, "pruned", None) is not None,
             held=tuple(map(holder_line, held)),
+            read_all=getattr(found.outcome, "read_all", False),
         )
 
     return _asked(watcher, key, work, made)

@@ -466,6 +466,8 @@ class OffsetStory:
     offset: int
     is_pruned: bool
     held: tuple[HolderLine, ...]
+    read_all: bool = False
+    """Whether it is the position after the last record, of a reader that has read all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from ferry.model import Pause
 from ferry.reader.documents import Mark, Spell, Trouble
-from ferry.reader.lag_point import SPAN_MS
 
 MOST_SPELLS = 100
+KEPT_MS = 24 * 3_600_000
+"""How long a spell is kept after its end: for the longest limited range of the charts."""
 
 
 def spells_of(
@@ -17,7 +18,7 @@ def spells_of(
 ) -> tuple[Spell, ...]:
     """Return the spells after a poll, the oldest first: those that it does not show any more have ended at it.
 
-    Those that ended longer ago than a measured lag is kept are left out, and the oldest of very many.
+    Those that ended longer than KEPT_MS ago are left out, and the oldest of very many.
     """
     there = [Spell(mark=Mark.OUTAGE, of=one.cluster, since_ms=one.since_ms) for one in troubles]
     there += [Spell(mark=Mark.PAUSE, of=topic, since_ms=one.since_ms) for topic, one in sorted(pauses.items())]
@@ -28,4 +29,4 @@ def spells_of(
         else:
             known.append(replace(one, until_ms=now_ms))
     known += [one for one in there if one not in known]
-    return tuple(one for one in known if one.until_ms is None or one.until_ms > now_ms - SPAN_MS)[-MOST_SPELLS:]
+    return tuple(one for one in known if one.until_ms is None or one.until_ms > now_ms - KEPT_MS)[-MOST_SPELLS:]

@@ -12,6 +12,7 @@ from ferry.ledger.history import PastState
 from ferry.page.cut import A_PAGE, Cut, lines
 from ferry.plan.rules.lag import PartitionLag, is_behind
 from ferry.reader.documents import (
+    NOT_ENDED,
     SHOWN_REFUSALS,
     Behind,
     Mark,
@@ -139,14 +140,15 @@ def topic_of(seen: Snapshot, topic: str, page: int) -> TopicStory:
 
 
 def series_of(seen: Snapshot, asked: OfSeries) -> Series:
-    """Return figures over time. For a partition only its lag: what each run copied of it is in its receipts."""
+    """Return figures over time: lag, spells and runs. The runs of a partition are those of its topic."""
     every = seen.history if asked.topic is None else tuple(points_of(seen.columns, asked.topic, asked.partition))
     points = [point for point in every if point.at_ms >= asked.since_ms]
     looks = MeasuredSpans.of(seen.history)
     runs = []
-    for run in reversed(seen.runs if asked.partition is None else ()):
+    for run in reversed(seen.runs):
         part = run.topics.get(asked.topic) if asked.topic is not None else None
-        if run.ended_ms < asked.since_ms or (asked.topic is not None and part is None):
+        is_open = run == seen.last_run and run.state in NOT_ENDED  # it may have written nothing for long
+        if (run.ended_ms < asked.since_ms and not is_open) or (asked.topic is not None and part is None):
             continue
         of = part or run
         runs.append(

@@ -188,4 +188,4 @@ def logged_progress(
 
     with Following(plan, spec, every_s=every_s, show=show, say=log.info) as following:
         yield following.hear
-    log.info("run %s: %s", plan.run, progress_line(plan, following.now))
+    log.info("run %s: %s", plan.run, progress_line(plan, following.now, has_ended=True))

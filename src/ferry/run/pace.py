@@ -7,6 +7,8 @@ from ferry.ledger.report import pieces_sentence
 from ferry.model import Plan
 from ferry.words import count_of, several, size
 
+STARTING = "nothing sent yet: its tasks are starting"
+
 
 def span(seconds: float) -> str:
     """Return an approximate time as text: `40 s`, `12 min`, `1.5 h`."""
@@ -27,12 +29,14 @@ def share_copied(whole: int, left: int) -> str:
     return f"{100 * (whole - left) // max(1, whole)} % copied, {count_of(left, 'offset')} left"
 
 
-def progress_line(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
+def progress_line(plan: Plan, progress: RunProgress, *, ahead: int = 0, has_ended: bool = False) -> str:
     """Return how far a run has come, for a log: what is committed, what is sent, the rate, and the slowest slots.
 
-    `ahead`: offsets that runs after this one are to copy, for the time left.
+    `ahead`: offsets that runs after this one are to copy, for the time left. `has_ended`: its tasks have ended.
     """
     whole = progress.whole
+    if whole.has_sent_nothing and not has_ended:
+        return f"{_done(plan, whole)}; {STARTING}"
     done = f"{_done(plan, whole)}, {count_of(whole.records, 'record')}, {size(whole.bytes)} committed"
     return "; ".join(filter(None, [done, _sent(whole), _rate(whole, ahead), _slowest(progress)]))
 
@@ -58,6 +62,8 @@ class Milestones:
 def progress_in_short(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
     """Return how far a run has come, for a bar at a terminal: several lines, so that 80 columns do."""
     whole = progress.whole
+    if whole.has_sent_nothing:
+        return f"{_done(plan, whole)}\n{STARTING}"
     done = ", ".join(filter(None, [_done(plan, whole), size(whole.bytes), _rate(whole, ahead)]))
     committed = f"{count_of(whole.records, 'record')} committed"
     return "\n".join(filter(None, [done, committed, _sent(whole), _slowest(progress)]))

@@ -266,7 +266,7 @@ def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: py
         story_of = lambda dag, run, with_returned: made.stories.get((dag, run))  # noqa: E731
         monkeypatch.setattr(other_dags, "story_of", story_of)
         monkeypatch.setattr(pages, "reasons_of", lambda dag, run: made.reasons)
-        first = lambda dag, runs: dict.fromkeys(runs, made.reasons[0][1]) if made.reasons else {}  # noqa: E731
+        first = lambda runs: dict.fromkeys(runs, made.reasons[0][1]) if made.reasons else {}  # noqa: E731
         monkeypatch.setattr(pages, "first_reasons", first)
         monkeypatch.setattr(access, "get_auth_manager", lambda: Keeper(made.refused))
         monkeypatch.setattr(access, "teams_of", lambda dags: {})

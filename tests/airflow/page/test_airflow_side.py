@@ -87,7 +87,9 @@ def test_a_run_that_failed_by_what_it_was_asked_for_is_known_in_the_same_query(t
         found = dag_states(dict.fromkeys(DAGS[:2], 25))
     assert len(asked) == 2
     assert [run.run for state in found.values() for run in state.runs if run.asked_wrong] == [own]
-    assert dag_runs.first_reasons(DAGS[0], [own, "no such"]) == {own: "no topic"}
+    assert dag_runs.first_reasons([(DAGS[0], own), (DAGS[0], "no such"), (DAGS[1], own)]) == {
+        (DAGS[0], own): "no topic"
+    }
 
 
 def test_each_dag_has_as_many_runs_as_were_asked_for_and_one_that_is_gone_none(tables: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import get_args
 
@@ -15,13 +16,14 @@ from ferry.model import Segment, TopicPartition
 from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.watch import FlowPoll
 from tests.airflow.page.conftest import HERE, Desk, lag
-from tests.airflow.page.values import COPY, ORDERS, answered, digest
+from tests.airflow.page.values import COPY, NINE, ORDERS, answered, digest
 from tests.golden import Golden
 from tests.pure.decide.test_dealt_to import DEALT
 from tests.pure.decide.values import RECEIPT
 
 OUTCOMES: dict[str, Translated] = {
     "the same record": Exact(offset=5),
+    "after the last record": Exact(offset=5, read_all=True),
     "in a gap": InGap(offset=5),
     "not copied yet": Ahead(offset=5),
     "before what was copied": Before(offset=5),
@@ -147,3 +149,15 @@ def test_a_page_of_receipts_beyond_the_last_is_the_last(desk: Desk) -> None:
     answered(desk, ("receipts", ORDERS, 9, ""), ([], 70))
     answer = desk.client.get(f"{HERE}/partition/orders/0?page=9", follow_redirects=False)
     assert answer.headers["location"] == "?page=2"
+
+
+def test_each_receipt_of_a_partition_names_its_run_by_the_time_of_the_run(desk: Desk) -> None:
+    runs = [f"scheduled__2026-11-23T19:{minute}:04+00:00" for minute in (18, 23)]
+    answered(desk, ("receipts", ORDERS, 1, ""), ([replace(CUT, run=run) for run in runs], 2))
+    digests = [replace(digest(run), started_ms=NINE + 1_000 * at) for at, run in enumerate(runs)]
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5),), troubles={}), digests)
+    page = desk.page(f"{HERE}/partition/orders/0")
+    links = re.findall(rf'<a href="{HERE}/run/[^>]*>(.*?)</a>', page)
+    times = [re.findall(r'datetime="([^"]*)"', link) for link in links]
+    assert len(links) == len({str(one) for one in times}) == 2
+    assert all(times)

@@ -58,8 +58,22 @@ def test_an_active_run_shows_what_it_has_sent_though_it_has_committed_nothing(de
         ["all", "0 of 3", "0", "0 B", "about 1\u202f200", "about 1.2 MB", "40 %", "120 kB/s", "about 15 s"],
         ["0", "0 of 1", "0", "0 B", "about 750", "about 750 kB", "75 %", "75 kB/s", "about 3.3 s"],
         ["1", "0 of 1", "0", "0 B", "about 450", "about 450 kB", "45 %", "45 kB/s", "about 12 s"],
-        ["2", "0 of 1", "0", "0 B", "0", "0 B", "0 %", "0 B/s", "not known"],
+        ["2", "0 of 1", "0", "0 B", "0", "0 B", "0 %", "not known", "not known"],
     ]
+
+
+def test_before_the_first_record_is_sent_there_is_no_figure_and_no_rate(desk: Desk) -> None:
+    at_work(desk, past(progress({one.target: LogEnd(0, 0) for one in SLICES})))
+    starting = "Nothing sent yet: its tasks are starting."
+    tile = read(desk.page(f"{HERE}/").partition('id="under-way">')[2].partition("</small>")[0])
+    assert re.fullmatch(rf"Running for (under )?[\d.]+ s\. {starting}", tile)
+    for path in ("/", f"{HERE}/", f"{HERE}/runs"):
+        page = desk.page(path)
+        assert f"<small>{starting}</small>" in page, path
+        assert not re.search(r"records so far|B/s", page), path
+    page = desk.page(f"{HERE}/run/r1")
+    assert starting in page.partition('id="progress-title"')[2]
+    assert {row[7] for row in cells(page)} == {"not known"}
 
 
 def test_what_the_figures_are_called_is_explained_next_to_them(desk: Desk) -> None:

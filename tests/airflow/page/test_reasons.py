@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import re
+from datetime import UTC, datetime
+
+import pytest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
-from ferry.model import Pause
+from ferry.model import Pause, Refusal, RefusalKind
 from ferry.reader.snapshot import topic_rows
 from ferry.reader.watch import FlowPoll
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.values import NINE, digest
@@ -67,3 +73,51 @@ def test_why_a_flow_is_not_green_is_read_in_the_list(desk: Desk) -> None:
 def test_why_the_chain_of_the_reports_is_broken_is_read_beside_it(desk: Desk) -> None:
     filled(desk)
     assert "broken the report before it is missing" in read(desk.page(f"{HERE}/reports"))
+
+
+RUN = "scheduled__2026-11-22T10:15:00+00:00"
+GONE = Refusal(kind=RefusalKind.RETENTION_PASSED, topic="orders", partition=3, message="offset 4 of orders-3 is gone")
+
+
+def failed(desk: Desk, state: PastState, *refusals: Refusal, why: str) -> None:
+    """Airflow and the ledger have a run that ended like this; `why` is what its task kept."""
+    its = DagRunRow(run=RUN, state="failed", queued=None, started=None, ended=datetime.now(UTC), who="")
+    desk.dag = DagState(known=True, runs=(its,))
+    desk.reasons = (("report", why),)
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest(RUN, state, *refusals)])
+    desk.watcher.amend(never_ran=False)
+
+
+@pytest.mark.parametrize("state", [PastState.SUCCESS, PastState.OPEN, PastState.FAILED])
+def test_the_list_says_why_a_run_failed_and_its_overview_says_it_once(desk: Desk, state: PastState) -> None:
+    failed(desk, state, why="cluster backup does not answer.")
+    home, overview = (read(desk.page(path)) for path in ("/", f"{HERE}/"))
+    assert home.count("cluster backup does not answer") == 1
+    assert overview.count("cluster backup does not answer") == 1
+    assert "logs of its tasks" not in home + overview
+    assert ("why is below" in overview) == (state is not PastState.FAILED)
+    assert ("logs of its tasks" in read(desk.page(f"{HERE}/topics"))) == (state is not PastState.FAILED)
+
+
+def test_who_may_not_see_why_a_run_failed_is_led_to_its_logs(desk: Desk) -> None:
+    failed(desk, PastState.OPEN, why="cluster backup does not answer")
+    desk.refused.add(("ferry__primary__backup", "GET", DagAccessEntity.XCOM))
+    for path in ("/", f"{HERE}/"):
+        page = read(desk.page(path))
+        assert "does not answer" not in page
+        assert "the logs of its tasks say why" in page
+
+
+def test_what_a_run_refused_does_not_stand_on_its_overview_twice(desk: Desk) -> None:
+    failed(desk, PastState.FAILED, GONE, why=f"1 not copied in run {RUN} of primary->backup: {GONE.message}")
+    page = desk.page(f"{HERE}/")
+    assert page.count(GONE.message) == 1
+    assert 'data-ask="clear"' in page
+    assert "is below" in read(page)
+
+
+def test_a_run_in_a_sentence_has_its_kind_and_its_id_on_hover(desk: Desk) -> None:
+    failed(desk, PastState.OPEN, why=f"run {RUN} of another deployment has the lane")
+    page = desk.page(f"{HERE}/")
+    short = f'run <span title="{RUN}">scheduled<span class="visually-hidden">, {RUN}</span></span> of another'
+    assert html.unescape(page).count(short) == 1

@@ -223,3 +223,9 @@ def test_a_run_is_idle_as_the_ledger_counts_it(changed: dict[str, Any], idle: bo
     opened = OpenedRun(record=run_of("run-1"), generation=3)
     past = PastRun(opened=opened, state=changed.get("state", PastState.SUCCESS), report=report)
     assert digest_of(past).idle == idle
+
+
+def test_what_a_run_was_to_copy_is_counted_in_offsets_and_the_head_says_so(desk: Desk) -> None:
+    seen(desk)
+    head = desk.page(f"{HERE}/runs").partition("<thead>")[2].partition("</thead>")[0]
+    assert re.search(r'words#term-offsets-due" data-means="[^"]+">Offsets due<', head)

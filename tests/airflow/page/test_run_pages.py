@@ -126,7 +126,7 @@ def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: D
     page, home = desk.page(f"{HERE}/"), desk.page("/")
     tile = page.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
     assert "4\u202f321 records, 8 MB in 4.0 s" in tile
-    assert re.search("under way since <time[^>]*>[^<]*</time>: 17 records so far", tile)
+    assert re.search("under way for <time[^>]* data-lasts [^>]*>[^<]*</time>: 17 records so far", tile)
     assert '<dd class="over">1<small>of 3 parts' in page.partition("<dt>Refused by the last run</dt>")[2]
     assert gone.message in page.partition("Refused in the last run")[2]
     for part, badge in (("live-state", 'class="badge warn">partial<'), ("live-also", 'class="badge busy">running<')):

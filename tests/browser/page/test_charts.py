@@ -245,6 +245,29 @@ def test_the_charts_of_a_page_have_one_axis_and_one_cursor_and_marks(desk: Desk)
         page.wait_for_url("**range=15m*")
 
 
+ENDS = """() => {
+  const { shapes, xaxis } = document.querySelector("figure[data-chart=lag] .plot").layout;
+  const runs = shapes.filter((one) => one.type === "rect" && one.y1 === 0.025);
+  return [...runs.map((one) => Date.parse(one.x1)), Date.parse(xaxis.range[1])].slice(-2);
+}"""
+
+
+@pytest.mark.parametrize("path", [f"{HERE}/", f"{HERE}/topic/orders", f"{HERE}/partition/orders/0"])
+def test_an_active_run_is_drawn_until_now_though_it_has_written_nothing(desk: Desk, path: str) -> None:
+    filled(desk)
+    first, *rest = desk.watcher.last.runs
+    begun = first.started_ms - 20 * 60_000
+    desk.watcher.amend(runs=(replace(first, started_ms=begun, ended_ms=begun), *rest[3:]))
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{path}?range=1h")
+        until, edge = page.evaluate(ENDS)
+        assert until - begun >= 20 * 60_000
+        assert edge - until < 5 * 60_000
+        if path == f"{HERE}/":
+            took = page.locator("figure[data-chart=timeline] tbody tr").first
+            expect(took).to_contain_text(re.compile(r"20 min( \d+ s)? so far"))
+
+
 def test_a_bar_and_its_line_in_the_table_lead_to_the_run(desk: Desk) -> None:
     filled(desk)
     oldest = desk.watcher.last.runs[-1].run

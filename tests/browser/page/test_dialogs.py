@@ -366,3 +366,18 @@ def test_checks_that_cannot_be_made_are_not_taken_for_passed(desk: Desk, monkeyp
         shown(page, address, f"{HERE}/reports")
         page.locator("[data-ask=failover]").click()
         expect(page.locator("#ask .checks")).to_have_text("Not checked: cluster backup does not answer")
+
+
+def test_the_form_for_a_verification_offers_the_partitions_of_the_one_topic_that_is_ticked(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        page.get_by_role("button", name="Verify").click()
+        offered = page.locator("#f-partition-offered option")
+        for ticks, count in (("audit", 4), ("clicks", 0)):
+            page.locator(f".picks input[value={ticks}]").check()
+            expect(offered).to_have_count(count)
+        page.locator(".picks input[value=audit]").uncheck()
+        expect(offered).to_have_count(4)
+        assert page.evaluate("document.querySelector('#f-topics').list") is None, "the ticks offer them"
+        assert "blanks" not in page.locator("label[for=f-topics]").inner_text()

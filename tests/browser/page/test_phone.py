@@ -96,14 +96,21 @@ def test_a_card_is_a_row_of_a_table_to_screen_readers(desk: Desk) -> None:
         assert cells == len(heads)
 
 
-def test_all_tabs_of_a_flow_are_within_the_screen(desk: Desk) -> None:
+def test_tabs_are_one_row_that_is_scrolled_to_the_open_one_and_only_the_overview_has_the_buttons(desk: Desk) -> None:
     filled(desk)
     with served(desk) as address, chromium(viewport=PHONE) as page:
-        shown(page, address, f"{HERE}/reports")
-        tabs = page.locator(".tabs a").all()
-        boxes = [tab.bounding_box() for tab in tabs]
-        assert len(boxes) > 5
-        assert [box for box in boxes if box is None or box["x"] < 0 or box["x"] + box["width"] > PHONE["width"]] == []
+        for tab, has_buttons in (("", True), ("reports", False)):
+            shown(page, address, f"{HERE}/{tab}")
+            boxes = [one.bounding_box() for one in page.locator(".tabs a").all()]
+            assert len(boxes) > 5
+            assert len({box["y"] for box in boxes if box}) == 1
+            at = page.locator(".tabs [aria-current]").bounding_box()
+            assert at
+            assert at["x"] >= 0
+            assert at["x"] + at["width"] <= PHONE["width"]
+            expect(page.get_by_role("button", name="Run now")).to_be_visible(visible=has_buttons)
+        page.set_viewport_size({"width": 900, "height": 844})
+        expect(page.get_by_role("button", name="Run now")).to_be_visible()
 
 
 def test_a_card_names_its_figures_and_keeps_them_when_the_page_is_renewed(desk: Desk) -> None:

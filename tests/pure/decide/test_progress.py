@@ -46,6 +46,7 @@ CASES: dict[str, tuple[list[Receipt], dict[TopicPartition, LogEnd]]] = {
     "not known": ([LAST], {}),
     "nothing": ([LAST], {FIRST.target: log(541, 541), OTHER.target: log(0, 0)}),
     "done": (DONE, {}),
+    "starting": ([], {FIRST.target: log(500, 500), OTHER.target: log(0, 0)}),
 }
 
 
@@ -147,7 +148,7 @@ def test_the_pace_follows_from_two_measurements_and_counts_what_is_sent() -> Non
     assert found.whole.seconds_left == 30
     slots = dict(found.slots)
     assert (slots[0].seconds_left, slots[1].seconds_left) == (10, None), "what stands has no time left"
-    assert slots[1].bytes_per_second == 0
+    assert slots[1].bytes_per_second is None, "before its first record a rate is not known"
 
 
 @pytest.mark.parametrize(("passed", "seconds"), [(0, None), (9, None), (10, 990)])
@@ -171,7 +172,7 @@ def test_a_chunk_that_was_abandoned_has_no_negative_pace() -> None:
     ends = dict.fromkeys((FIRST.target, OTHER.target), NOTHING_SENT)
     before = progress_of(TWO, {}, {**ends, FIRST.target: log(500, 550)})
     found = with_pace(before, progress_of(TWO, {}, ends), 5).whole
-    assert (found.sent, found.bytes_per_second, found.seconds_left) == (0, 0, None)
+    assert (found.sent, found.bytes_per_second, found.seconds_left) == (0, None, None)
 
 
 def test_the_pace_is_that_of_the_last_minute() -> None:
@@ -200,6 +201,20 @@ def test_whatever_logs_show_no_more_is_passed_than_there_is(copied: int, stable:
     sent, _, passed, _ = of(FIRST, log(500 + stable, 500 + stable + more), *receipts)
     assert 0 <= sent <= more
     assert copied <= passed <= 100
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_only_a_run_that_is_seen_to_have_sent_nothing_is_starting_and_has_no_rate(case: str) -> None:
+    receipts, ends = CASES[case]
+    whole = with_pace(progress_before(TWO, {}), progress_of(TWO, committed(receipts), ends), 10).whole
+    assert whole.has_sent_nothing == (case == "starting")
+    assert not whole.has_sent_nothing or whole.bytes_per_second is None
+    assert not progress_of(replace(TWO, slices=()), {}, {}).whole.has_sent_nothing, "it is to copy nothing"
+
+
+def test_what_was_not_sent_when_a_run_has_ended_is_not_starting_any_more() -> None:
+    none = progress_of(TWO, {}, CASES["starting"][1])
+    assert progress_line(TWO, none) != progress_line(TWO, none, has_ended=True)
 
 
 @pytest.mark.parametrize("case", CASES)

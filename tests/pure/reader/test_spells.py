@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ferry.model import Pause
 from ferry.reader.documents import Mark, Spell, Trouble
-from ferry.reader.lag_point import SPAN_MS
-from ferry.reader.spells import MOST_SPELLS, spells_of
+from ferry.reader.spells import KEPT_MS, MOST_SPELLS, spells_of
 
 NINE = 1_790_000_000_000
 DOWN = Trouble(cluster="b", why="no answer", since_ms=NINE)
@@ -36,10 +35,10 @@ def test_a_pause_that_was_replaced_is_two() -> None:
     ]
 
 
-def test_they_are_kept_as_long_as_measured_lag_and_are_bounded() -> None:
+def test_they_are_kept_for_the_longest_range_of_the_charts_and_are_bounded() -> None:
     over = spells_of(spells_of((), [DOWN], {}, NINE), [], {}, NINE + 1)
-    assert spells_of(over, [], {}, NINE + SPAN_MS) == over
-    assert spells_of(over, [], {}, NINE + 1 + SPAN_MS) == ()
+    assert spells_of(over, [], {}, NINE + KEPT_MS) == over
+    assert spells_of(over, [], {}, NINE + 1 + KEPT_MS) == ()
     found: tuple[Spell, ...] = ()
     for at_ms in range(NINE, NINE + 3 * MOST_SPELLS):
         found = spells_of(found, [], {"orders": paused(at_ms)}, at_ms)

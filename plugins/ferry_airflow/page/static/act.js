@@ -76,11 +76,12 @@
     return null;
   };
   // Fields for a topic and a partition offer topics of the chosen side, and the partitions of the one that is named.
-  const suggest = (topic, partition, within, isBack, here) => {
+  // A field for several topics (`isList`) has ticks for them: then only the partitions of a single one are offered.
+  const suggest = (topic, partition, within, isBack, here, isList = false) => {
     const offered = [topic, partition].map((input) => {
       const made = Object.assign(document.createElement("datalist"), { id: `${input.id}-offered` });
       within.append(made);
-      input.setAttribute("list", made.id);
+      if (input === partition || !isList) input.setAttribute("list", made.id);
       return made;
     });
     const options = (values) => values.map((value) => new Option(value, value));
@@ -94,7 +95,7 @@
       const parts = names.find(([name]) => name === asked)?.[1] || 0;
       offered[1].replaceChildren(...options(Array.from({ length: Math.min(parts, 1000) }, (_, number) => number)));
     };
-    topic.addEventListener("focus", offer);
+    for (const moment of ["focus", "change"]) topic.addEventListener(moment, offer);
     topic.addEventListener("input", () => {
       window.clearTimeout(later);
       later = window.setTimeout(offer, 250);
@@ -110,7 +111,7 @@
     const [picks, note] = [document.createElement("div"), document.createElement("p")];
     Object.assign(picks, { className: "picks", hidden: true });
     picks.setAttribute("role", "group");
-    picks.setAttribute("aria-label", `${label.split(/[ ,]/)[0]} that there are`);
+    picks.setAttribute("aria-label", `${label.split(/[ ,;]/)[0]} that there are`);
     Object.assign(note, { className: "note", hidden: true });
     note.setAttribute("role", "status");
     box.append(picks, note);
@@ -137,7 +138,7 @@
       }));
       picks.hidden = !picks.childNodes.length;
       const more = found ? found.total - found.names.length : 0;
-      note.textContent = !found || (found.error && !found.names.length) ? `The ${of} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
+      note.textContent = !found || (found.error && !found.names.length) ? `The ${of} that there are could not be read: type the names, ${of === "groups" ? "one per line" : "separated by blanks"}.` : more > 0 ? `and ${more} more: type a part of a name` : "";
       note.hidden = !note.textContent;
       ticked();
     };
@@ -169,7 +170,12 @@
     fields[0].offer = (here) => suggest(topic, partition, fields[0], () => back.value === "true", () => here)();
     return fields;
   };
-  const topicList = () => list("topics", "Topics, separated by blanks; empty: all that the flow selects");
+  const topicList = () => list("topics", "Topics; empty: all that the flow selects");
+  // A field for topics, and one for a partition of the topic if there is one only.
+  const withPartition = (topics, partition) => {
+    partition.offer = (here) => suggest(one("input", topics), one("input", partition), partition, () => false, () => here, true)();
+    return [topics, partition];
+  };
   const local = (data, name) => {
     const time = typed(data.get(name));
     if (time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10000) return time.toISOString();
@@ -217,8 +223,7 @@
           ["sample", "sample: one of ten segments of each partition"],
           ["compacted", "compacted: every topic by the newest record of each key"],
         ]),
-        topicList(),
-        field("partition", "Partition of the one topic; empty: all", "number", { min: 0 }),
+        ...withPartition(topicList(), field("partition", "Partition of the one topic; empty: all", "number", { min: 0 })),
       ],
       body: (data) => ({
         mode: data.get("mode"), topics: split(data.get("topics")), ...(data.get("partition") ? { partition: data.get("partition") } : {}),
@@ -255,10 +260,10 @@
         by: "kind", uses,
         names: {
           partial: {
-            topics: "Topics, separated by blanks; empty: all that the groups read",
+            topics: "Topics; empty: all that the groups read",
             groups: "Groups, one per line; empty: all that read the topics",
           },
-          shadow: { topics: "Topics, separated by blanks; empty: all that the flow selects" },
+          shadow: { topics: "Topics; empty: all that the flow selects" },
         },
       },
       text: "Rehearses a failover and ends in a report. Partial and full touch production: they wait in Airflow until an operator approves them.",

@@ -85,6 +85,9 @@
         const text = due ? "now" : seconds < -1 ? `in ${length(-seconds)}` : seconds < 3 ? "now" : `${length(seconds)} ago`;
         if (time.textContent !== text) time.textContent = text;
         if (time.closest(".age")) time.classList.toggle("old", seconds > OLD_SECONDS);
+      } else if ("lasts" in time.dataset) {
+        const text = length(Math.max(0, (Date.now() - at) / 1000));
+        if (time.textContent !== text) time.textContent = text;
       } else if (!time.dataset.local) {
         time.dataset.local = "yes";
         time.textContent = moment(at);
@@ -137,6 +140,12 @@
     }
   };
 
+  // Tabs that are wider than the screen are scrolled to the one that is open.
+  const toOpenTab = () => {
+    const [tabs, open] = [one(".tabs"), one(".tabs [aria-current]")];
+    if (open) tabs.scrollLeft += open.getBoundingClientRect().right - tabs.getBoundingClientRect().right + tabs.clientWidth / 4;
+  };
+
   // Charts ----------------------------------------------------------------------------------------------------------
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const day = "\n%-d %b %Y"; // on a line of its own, where it changes
@@ -147,7 +156,7 @@
   ];
   const isNarrow = () => document.documentElement.clientWidth <= 560; // as in ferry.css
   const layout = (more) => ({
-    margin: { l: 56, r: 44, t: 8, b: 34 }, // half of a label is beyond the last tick, wherever that is
+    margin: { l: 56, r: 10, t: 8, b: 34 }, // automargin of the axes makes room for what is beyond it of their labels
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("soft") },
@@ -251,10 +260,13 @@
       ].filter((trace) => trace.x.length),
     };
   };
+  // An active run lasts until now, however long ago its last receipt was written.
+  const isActive = (run) => run.condition === "busy";
+  const lasted = (run, now) => (isActive(run) ? Math.max(0, now - run.at) / 1000 : run.seconds);
   // A figure of a run some of whose receipts the ledger has forgotten, in words, as the pages have it.
   const known = (run, value, write) => (run.records ? `at least ${write(value)}` : "not known");
-  // `more.none`: what a value of 0 means.
-  const ofRuns = (runs, head, columns, values, name, write, more = {}, inWords = (run, value) => (run.uncounted ? known(run, value, write) : value ? null : more.none)) => ({
+  // `more.none`: what a value of 0 means; `more.grows`: an active run's value still does.
+  const ofRuns = (runs, head, columns, values, name, write, more = {}, inWords = (run, value) => (more.grows && isActive(run) ? `${write(value)} so far` : run.uncounted ? known(run, value, write) : value ? null : more.none)) => ({
     head,
     rows: runs.map((run, index) => [at(run.at), inWords(run, values[index]) || values[index], ...columns.map((column) => run[column])]),
     leads: runs.map((run) => run.run),
@@ -275,10 +287,10 @@
       const timed = runs.filter((run) => run.seconds > 0 && !run.uncounted);
       return ofRuns(timed, ["Run", "Bytes per second", "Records"], ["records"], timed.map((run) => run.bytes / run.seconds), "bytes per second", rate);
     },
-    timeline: ({ runs }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => run.seconds), "took", duration,
-      { least: 0.05, said: "state", condition: true, none: "not known" }),
+    timeline: ({ runs, to }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => lasted(run, to)), "took", duration,
+      { least: 0.05, said: "state", condition: true, none: "not known", grows: true }),
   };
-  const addressOf = (run) => `${one("#live").dataset.here}/run/${encodeURIComponent(run)}`;
+  const addressOf = (run, { here, range } = one("#live").dataset) => `${here}/run/${encodeURIComponent(run)}${range === "all" ? "" : `?range=${range}`}`;
   const asTable = (figure, recipe) => {
     let details = one("details", figure);
     if (!details) {
@@ -345,7 +357,7 @@
     }));
     const ofRuns = ["lag", "due", "bytes"].includes(figure.dataset.chart) ? data.runs.filter((run) => !run.idle) : [];
     const ticks = ofRuns.map((run) => ({
-      type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: wall(at(run.at)), x1: wall(at(run.at + Math.max(run.seconds * 1000, (data.to - data.from) / 400))),
+      type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: wall(at(run.at)), x1: wall(at(run.at + Math.max(lasted(run, data.to) * 1000, (data.to - data.from) / 400))),
       fillcolor: colour(run.condition), line: { width: 0 },
     }));
     return { shapes: [...bands, ...ticks], annotations: names };
@@ -608,6 +620,7 @@
     charts();
   });
   scrolled();
+  toOpenTab();
   window.addEventListener("resize", scrolled);
   if (one("#live")) {
     // The first reading takes a moment: until then ask more often.

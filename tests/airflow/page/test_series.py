@@ -1,0 +1,78 @@
+"""The figures over time that the charts ask for: runs of a partition, active runs, and spells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ferry.clock import wall_ms
+from ferry.ledger.history import PastState
+from ferry.ledger.ledger import UNREAD
+from ferry.reader.documents import Mark, Spell
+from ferry.reader.spells import KEPT_MS
+from ferry.reader.watch import FlowPoll
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.time_range import RANGES
+from tests.airflow.page.conftest import HERE, Desk, lag
+from tests.airflow.page.everything import ACTIVE, filled
+from tests.airflow.page.values import digest
+
+HOUR_MS = 3_600_000
+
+
+def test_the_runs_of_a_partition_are_those_of_its_topic_without_figures(desk: Desk) -> None:
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
+    of_topic, of_part = (
+        desk.client.get(f"/api{HERE}/series?topic=orders{more}").json()["runs"] for more in ("", "&partition=0")
+    )
+    figures = ("due", "records", "bytes", "latency")
+    assert [run[name] for run in of_part for name in figures] == [None] * 4
+    assert of_part == [{**run, **dict.fromkeys(figures)} for run in of_topic]
+    assert desk.client.get(f"/api{HERE}/series?topic=clicks&partition=0").json()["runs"] == []
+
+
+def test_an_active_run_is_in_every_range_however_long_it_has_written_nothing(desk: Desk) -> None:
+    begun = wall_ms() - 3 * HOUR_MS
+    runs = [
+        replace(digest(run, state), generation=at, started_ms=begun, ended_ms=begun, due=0, records=0)
+        for at, (run, state) in enumerate((("r2", PastState.OPEN), ("r1", PastState.OPEN)))
+    ]
+    desk.dag = DagState(
+        known=True, runs=(DagRunRow(run="r2", state="running", queued=None, started=None, ended=None, who=""),)
+    )
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), runs)
+    for query, shown in (("15m", ["r2"]), ("24h", ["r1", "r2"])):
+        found = desk.client.get(f"/api{HERE}/series?range={query}").json()["runs"]
+        assert [run["run"] for run in found] == shown
+        assert [run["idle"] for run in found if run["run"] == "r2"] == [False]
+
+
+def test_spells_are_kept_and_shown_for_the_longest_range(desk: Desk) -> None:
+    assert max(length for _, length in RANGES.values()) == KEPT_MS
+    now = wall_ms()
+    spell = Spell(mark=Mark.OUTAGE, of="backup", since_ms=now - 9 * HOUR_MS, until_ms=now - 8 * HOUR_MS)
+    desk.watcher.amend(spells=(spell, replace(spell, since_ms=now - 99 * HOUR_MS)))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [])
+    found = {query: desk.client.get(f"/api{HERE}/series?range={query}").json() for query in ("4h", "24h", "all")}
+    assert {query: len(one["spells"]) for query, one in found.items()} == {"4h": 0, "24h": 2, "all": 2}
+    assert abs(found["all"]["from"] - (now - KEPT_MS)) < 60_000, "a long spell does not press all of the rest together"
+
+
+def test_links_between_pages_of_a_flow_keep_the_range(desk: Desk) -> None:
+    filled(desk)
+    tabs = [f"{HERE}{tab.link}" for tab in desk.app.state.office.tabs]
+    for path, more in (
+        ("/", [f"{HERE}/topic/clicks"]),
+        ("/topics", [f"{HERE}/topic/clicks"]),
+        ("/runs", [f"{HERE}/run/{ACTIVE}"]),
+        (f"/run/{ACTIVE}", [f"{HERE}/runs"]),
+        ("/topic/orders", [f"{HERE}/partition/orders/0", f"{HERE}/"]),
+        ("/partition/orders/0", [f"{HERE}/topic/orders"]),
+    ):
+        page = desk.page(f"{HERE}{path}?range=1h")
+        links = set(re.findall(r'href="([^"]*)"', page))
+        assert {f"{link}?range=1h" for link in (*tabs, *more)} <= links, path
+        assert not links & {*tabs, *more}, path
+    assert "range" not in desk.page(f"{HERE}/topics").partition("<main")[2].replace("data-range", "")
+    search = desk.page(f"{HERE}/topics?range=1h").partition('role="search"')[2].partition("</form>")[0]
+    assert '<input type="hidden" name="range" value="1h">' in search

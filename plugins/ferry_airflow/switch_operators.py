@@ -12,6 +12,7 @@ from airflow.providers.standard.exceptions import HITLTimeoutError
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.execution_time.comms import CreateHITLDetailPayload, HITLDetailRequestResult
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from ferry.config.flow.report import ReportConfig
@@ -141,7 +142,32 @@ class AskingOperator(QuietLog, ApprovalOperator):
             self.response_timeout = timedelta(seconds=_approval_seconds(params))
         preview = str(context["ti"].xcom_pull(task_ids=PREVIEW) or "")
         self.body = question(preview, asked_by(context) or "no user that Airflow knows", reason_of(context))
+        self._refuse_earlier_question(context)
         return super().execute(context)
+
+    def _refuse_earlier_question(self, context: Context) -> None:
+        """Fail if Airflow would ask what an earlier try of this task has asked: it keeps the first question of a task.
+
+        Airflow's own call stores the question, too, and drops what is stored afterwards.
+        """
+        from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS  # noqa: PLC0415 - set when a task runs
+
+        asked = CreateHITLDetailPayload.model_validate(
+            {
+                "ti_id": context["ti"].id,
+                "options": self.options,
+                "subject": self.subject,
+                "body": self.body,
+                "params": self.serialized_params,
+                "assigned_users": self.assigned_users or [],
+            }
+        )
+        stored: Any = SUPERVISOR_COMMS.send(msg=asked)
+        if _asks(stored) != _asks(asked):
+            raise final_failure(
+                f"Airflow still has the question of an earlier try of the task {self.task_id}, with another preview or"
+                " other approvers: nothing was done; trigger the DAG again"
+            )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep the answer, with who gave it and when; without an approval in time the task fails at once."""
@@ -156,7 +182,9 @@ class AskingOperator(QuietLog, ApprovalOperator):
         user, at = event["responded_by_user"], event["responded_at"]
         trouble = trouble_with(user, asked_by(context), self.approvers)
         if trouble is not None:
-            raise final_failure(f"{trouble}; nothing was done, and this task asks again when it is cleared")
+            raise final_failure(
+                f"{trouble}; nothing was done: clear this task to ask the same again, or trigger the DAG again"
+            )
         moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
         approval = Approval(
             run=_run_of_dag(context),
@@ -183,6 +211,11 @@ class SwitchApprovalOperator(OfSwitch, AskingOperator):
         """Yield the ledger of the switch."""
         with self.switcher(context) as found:
             yield found.ledger
+
+
+def _asks(question: CreateHITLDetailPayload | HITLDetailRequestResult) -> tuple[str | None, frozenset[str]]:
+    """Return what a person is shown, and which users may answer."""
+    return question.body, frozenset(user.id for user in question.assigned_users or ())
 
 
 def asked_by(context: Context) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
@@ -38,6 +40,10 @@ class Backfill:
     def run_id(self, number: int) -> str:
         """Return the id of the window's micro-run of this number, from 1."""
         return self.run if number == 1 else f"{self.run}~{number}"
+
+    def is_own(self, run: str) -> bool:
+        """Return whether a run is one of the window's micro-runs, by its id."""
+        return run == self.run or re.fullmatch("~[0-9]+", run.removeprefix(self.run)) is not None
 
     def session(self) -> MicroRuns:
         """Return connections for its micro-runs; a context manager."""
@@ -84,10 +90,24 @@ def preview(backfill: Backfill) -> Plan:
 
 
 def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, WindowLook]:
-    """Return the plan of the window's first micro-run, kept or new, and what the window is in offsets."""
+    """Return the plan of the window's first micro-run that may copy, kept or new, and what the window is in offsets."""
     with backfill.session() as runs:
-        plan = runs.open_or_keep(backfill.run, origin, backfill.options)
-        return plan, runs.window(backfill.options)
+        plans = (_plan(runs, backfill, number, origin) for number in count(1))
+        return next(plan for plan in plans if plan is not None), runs.window(backfill.options)
+
+
+def _plan(runs: MicroRuns, backfill: Backfill, number: int, origin: Origin) -> Plan | None:
+    """Return the plan of the window's micro-run of a number, kept or new.
+
+    None if another window's run has the lane since, and this one left something. An error of a run that is opened is
+    raised: the run of the next number would meet it again.
+    """
+    run = backfill.run_id(number)
+    try:
+        kept = runs.kept(run)
+    except Superseded:
+        return None
+    return runs.open_run(run, origin, backfill.options) if kept is None else kept
 
 
 def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None], say: Callable[[str], None]) -> None:
@@ -100,11 +120,10 @@ def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None],
 
     def open_run(number: int) -> Opened | None:
         with backfill.session() as runs:
-            try:
-                plan = runs.open_or_keep(backfill.run_id(number), origin, backfill.options)
-                is_done = not runs.unfinished_slices(plan)
-            except Superseded:
+            plan = _plan(runs, backfill, number, origin)
+            if plan is None:
                 return None
+            is_done = not runs.unfinished_slices(plan)
             return Opened(plan=plan, left=runs.window(backfill.options).left, is_done=is_done)
 
     def copied(run: Opened) -> bool:
@@ -119,12 +138,9 @@ def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None],
 
 
 def reports_of(backfill: Backfill) -> tuple[list[Report], WindowLook]:
-    """Return the reports of the window's micro-runs, and how far the window is copied."""
-    found: list[Report] = []
+    """Return the reports of the window's micro-runs with a plan, and how far the window is copied."""
     with backfill.session() as runs:
-        while (run := backfill.run_id(len(found) + 1)) and runs.is_planned(run):
-            found.append(runs.report(run))
-        return found, runs.window(backfill.options)
+        return [runs.report(run) for run in runs.planned(backfill.is_own)], runs.window(backfill.options)
 
 
 def copied_topics(reports: Iterable[Report]) -> list[TopicRanges]:

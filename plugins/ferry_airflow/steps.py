@@ -51,9 +51,12 @@ def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -
         return runs.open_or_keep(run, origin, options)
 
 
-def nothing_left(flow: FlowConfig, run: str) -> bool:
-    """Return whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
-    with MicroRuns(flow) as runs:
+def nothing_left(flow: FlowConfig, run: str, lane: str | None = None) -> bool:
+    """Return whether `copy` may end without Spark; Superseded when a newer run has what is left of this one.
+
+    `lane` is None for the flow's own.
+    """
+    with MicroRuns(flow, lane=lane) as runs:
         return not runs.unfinished_slices(runs.sealed_plan(run))
 
 

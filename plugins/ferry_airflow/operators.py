@@ -19,6 +19,7 @@ from ferry_airflow.base import (
     airflow_errors,
     final_failure,
     flow_named,
+    is_dry_run,
     keep_reason,
     live_run,
     origin_of,
@@ -48,7 +49,7 @@ class FerryPlanOperator(FerryOperator):
 
         with airflow_errors():
             flow, options = flow_named(self), steps.options_of(context["params"])
-            if context["params"].get("dry_run"):
+            if is_dry_run(context):
                 plan = steps.preview(flow, options)
             else:
                 plan = steps.open_plan(flow, live_run(self, context), origin_of(context), options)
@@ -85,7 +86,7 @@ class FerryCopyOperator(FerrySparkOperator):
 
     def execute(self, context: Context) -> None:
         """Copy; nothing is copied, and Spark is not started, for a dry run, an empty plan or a run that is done."""
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing is copied")
         run = live_run(self, context)
         with airflow_errors():
@@ -188,7 +189,7 @@ class FerryCheckpointOperator(FerryOperator):
 
     def execute(self, context: Context) -> None:
         """Print the outcome of the groups. Groups that could not be translated fail the report, not this task."""
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: no group is touched")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
 
@@ -222,7 +223,7 @@ class FerryReportOperator(FerryOperator):
         published = Published()
         with airflow_errors():
             flow = flow_named(self)
-            if context["params"].get("dry_run"):
+            if is_dry_run(context):
                 lines = tables.plan_lines(steps.preview(flow, steps.options_of(context["params"])))
                 complaint = None
             else:

@@ -22,9 +22,9 @@ from ferry.model.switch import Approval, Step, SwitchOptions, SwitchState, Verb,
 from ferry.words import count_of
 from ferry_airflow.approving import digest_of_params, question, trouble_with
 from ferry_airflow.assets import publish
-from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
+from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, is_dry_run, run_of
 from ferry_airflow.copying import copy_left
-from ferry_airflow.measures import APPROVAL_SECONDS, seconds_of
+from ferry_airflow.measures import APPROVAL_SECONDS, flag_of, seconds_of
 from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.task_log import QuietLog
@@ -48,7 +48,7 @@ class OfSwitch:
         """Return the switcher, which connects when it is entered; `copy` copies what is left, None: on this machine."""
         from ferry_airflow.switching import switcher  # noqa: PLC0415 - Kafka's libraries only where they are used
 
-        removes = bool(context["params"].get("remove_write_block"))
+        removes = flag_of(context["params"], "remove_write_block")
         dag_id = str(context["dag"].dag_id)
         return switcher(self.config, self.flow, Verb(self.verb), dag_id, copy, remove_write_block=removes)
 
@@ -136,7 +136,7 @@ class AskingOperator(QuietLog, ApprovalOperator):
     def execute(self, context: Context) -> Any:
         """Ask for as long as the trigger form allows; a dry run does not ask."""
         params = context["params"]
-        if params.get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing is done")
         with airflow_errors():
             self.response_timeout = timedelta(seconds=_approval_seconds(params))
@@ -328,7 +328,7 @@ def publish_drained(context: Context, found: Switcher, switch: str) -> int:
     from ferry_airflow import steps, switching  # noqa: PLC0415 - as above
 
     via = found.sides.via
-    if context["params"].get("dry_run") or not via.airflow.updates_assets:
+    if is_dry_run(context) or not via.airflow.updates_assets:
         return 0
     runs = switching.drained_by(found, switch)
     return sum(publish(context, via, run, steps.copied_topics(via, run)) for run in runs)
@@ -344,7 +344,7 @@ class SwitchReportOperator(SwitchOperator):
         """Report; the error names what is next. A report that cannot be written is a warning: clients have moved."""
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing is switched")
         with airflow_errors(), self.switcher(context) as found:
             state = found.states().get(self.id(context))

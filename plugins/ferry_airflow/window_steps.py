@@ -20,6 +20,7 @@ from ferry.model import LaneKind, Origin, Plan, TimeWindow, Window, check_lane
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.windows import WindowLook
 from ferry.run.micro_run import MicroRuns
+from ferry_airflow.measures import flag_of
 from ferry_airflow.steps import LISTED, options_of
 
 
@@ -58,7 +59,7 @@ def backfill_of(
     Raises BadInput for an invalid window or lane, and if the form and the partition both name a window.
     """
     window = _window(params, partition)
-    into_live = bool(params.get("into_live"))
+    into_live = flag_of(params, "into_live")
     lane = None if into_live else check_lane(str(params.get("lane") or ""), LaneKind.BACKFILL, LaneKind.APPEND)
     options = options_of(params)
     if options.only is not None and window.topics is not None:
@@ -72,7 +73,7 @@ def backfill_of(
 
 
 def _window(params: Mapping[str, Any], partition: tuple[datetime, datetime] | None) -> Window:
-    allowed = bool(params.get("allow_deleted"))
+    allowed = flag_of(params, "allow_deleted")
     given = [params.get(name) for name in ("from", "to", "from_offsets", "to_offsets", "times")]
     if partition is None:
         start, end, starts, ends, times = given

@@ -142,10 +142,10 @@ class AskingOperator(QuietLog, ApprovalOperator):
             self.response_timeout = timedelta(seconds=_approval_seconds(params))
         preview = str(context["ti"].xcom_pull(task_ids=PREVIEW) or "")
         self.body = question(preview, asked_by(context) or "no user that Airflow knows", reason_of(context))
-        self._refuse_earlier_question(context)
+        self.refuse_earlier_question(context)
         return super().execute(context)
 
-    def _refuse_earlier_question(self, context: Context) -> None:
+    def refuse_earlier_question(self, context: Context) -> None:
         """Fail if Airflow would ask what an earlier try of this task has asked: it keeps the first question of a task.
 
         Airflow's own call stores the question, too, and drops what is stored afterwards.

@@ -120,7 +120,7 @@ def test_the_task_names_the_field_and_what_to_write(name: str, read: Callable[..
 def test_an_approval_within_a_week(within: object, seconds: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     task: Any = DRILL().get_task("approve")
     monkeypatch.setattr("airflow.providers.standard.operators.hitl.ApprovalOperator.execute", lambda *_: "asked")
-    monkeypatch.setattr(task, "_refuse_earlier_question", lambda _: None)
+    monkeypatch.setattr(task, "refuse_earlier_question", lambda _: None)
     params = filled(DRILL, kind="full", approval_timeout_seconds=within)
     context = {"params": params, "ti": SimpleNamespace(xcom_pull=lambda **_: ""), "dag_run": SimpleNamespace()}
     if seconds is None:

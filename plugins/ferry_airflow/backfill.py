@@ -33,6 +33,7 @@ from ferry_airflow.base import (
     begun_run,
     final_failure,
     flow_named,
+    is_dry_run,
     origin_of,
     run_of,
 )
@@ -63,7 +64,7 @@ class FerryWindowPlanOperator(FerryOperator):
 
         with airflow_errors():
             backfill = asked_backfill(self, context)
-            if context["params"].get("dry_run"):
+            if is_dry_run(context):
                 plan = window_steps.preview(backfill)
             else:
                 plan, look = window_steps.open_first(backfill, origin_of(context))
@@ -83,7 +84,7 @@ class FerryWindowCopyOperator(FerrySparkOperator):
 
     def execute(self, context: Context) -> None:
         """Start Spark for each micro-run that has something to copy."""
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing is copied")
         from ferry_airflow import window_steps  # noqa: PLC0415 - as above
 
@@ -104,7 +105,7 @@ class FerryWindowReportOperator(FerryOperator):
 
     def execute(self, context: Context) -> None:
         """Print a table for each micro-run; the error names what is left and why."""
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing was copied")
         from ferry_airflow import tables, window_steps  # noqa: PLC0415 - as above
 

@@ -20,6 +20,7 @@ from ferry.model import Flow, Origin
 from ferry.run.spark.job_end import FINAL
 from ferry_airflow.cluster_settings import flow_of
 from ferry_airflow.failing import Failure, FinalFailure
+from ferry_airflow.measures import flag_of
 from ferry_airflow.naming import ASKED_WRONG, REASON, dag_id, micro_run_id
 from ferry_airflow.report_link import run_on_page
 from ferry_airflow.task_log import QuietLog
@@ -90,7 +91,7 @@ def begun_run(task: Copies, context: Context, own: str, lane: str | None = None)
     """
     group = task.task_group
     run = micro_run_id(own, str(context["dag"].dag_id), (group and group.group_id) or "", run_of(context))
-    if not context["params"].get("dry_run"):
+    if not is_dry_run(context):
         task.run_link = run_on_page(Flow.parse(task.flow), run, lane)
     return run
 
@@ -114,6 +115,12 @@ def origin_of(context: Context) -> Origin:
         dag_run_id=run_of(context),
         try_number=int(context["ti"].try_number),
     )
+
+
+def is_dry_run(context: Context) -> bool:
+    """Return whether the run's form asks only to be shown something; fails the task if it says neither yes nor no."""
+    with airflow_errors():
+        return flag_of(context["params"], "dry_run")
 
 
 @contextmanager

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Superseded
 from ferry.model import sentence_of
-from ferry_airflow.base import origin_of
+from ferry_airflow.base import airflow_errors, origin_of
 from ferry_airflow.copy_trigger import ConnectCopyTrigger
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
@@ -28,7 +28,8 @@ def copy_on_spark(
     `jobs/copy_job.py` started. That calls `copy_run`, and leaves its error in a file of that folder. Over Spark Connect
     this process calls `copy_run`.
 
-    Raises AirflowFailException for an error that a retry meets again, AirflowException for others. A deferrable task
+    Raises AirflowFailException for an error that a retry meets again, AirflowException for others. What the ledger
+    shows counts more than the error of a driver in the Spark cluster, which cannot leave that here. A deferrable task
     raises TaskDeferred, where the copy needs no process of the worker: over Spark Connect, and for a driver in the
     cluster.
     """
@@ -55,7 +56,22 @@ def copy_on_spark(
         return
     origin_arguments = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
     origin_arguments += ["--try-number", str(origin.try_number)]
-    task.submit(connection, flow, context, job_arguments(run, lane), origin_arguments)
+    try:
+        task.submit(connection, flow, context, job_arguments(run, lane), origin_arguments)
+    except AirflowFailException:
+        raise
+    except AirflowException as error:
+        if not (task.in_cluster and is_copied(flow, run, lane)):
+            raise
+        task.log.warning("all of run %s is copied, though its driver failed: %s", run, error)
+
+
+def is_copied(flow: FlowConfig, run: str, lane: str | None = None) -> bool:
+    """Return whether the ledger shows nothing that is left of a run; fails when a newer run has what is left."""
+    from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
+
+    with airflow_errors():
+        return steps.nothing_left(flow, run, lane)
 
 
 def job_arguments(run: str, lane: str | None = None) -> list[str]:

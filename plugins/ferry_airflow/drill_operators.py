@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.words import count_of
 from ferry_airflow.assets import publish
-from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, run_of
+from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, is_dry_run, run_of
 from ferry_airflow.cluster_settings import settings_for
 from ferry_airflow.copying import copy_left
 from ferry_airflow.naming import DRILL, IN_PRODUCTION, RUNS
@@ -55,7 +55,7 @@ class DrillApprovalOperator(AskingOperator):
     def execute(self, context: Context) -> Any:
         """Ask for as long as the trigger form allows; do not ask for a drill that does not touch production."""
         params = context["params"]
-        if params["kind"] in IN_PRODUCTION or params.get("dry_run"):
+        if params["kind"] in IN_PRODUCTION or is_dry_run(context):
             return super().execute(context)
         self.log.info("a %s drill does not touch production: no approval is needed", params["kind"])
         return None

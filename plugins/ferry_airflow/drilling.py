@@ -27,7 +27,7 @@ from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, 
 from ferry.model.switch import Step, StepDone, Verb
 from ferry.run.local import copy_plan
 from ferry_airflow.drill_fields import foreign_field
-from ferry_airflow.measures import names_of, seconds_of, size_of
+from ferry_airflow.measures import flag_of, names_of, seconds_of, size_of
 from ferry_airflow.report_link import place_on_page
 from ferry_airflow.report_places import nowhere
 from ferry_airflow.switching import options_of, switch_id
@@ -101,7 +101,7 @@ class _Shadow:
             start=_start(params.get("from")),
             topics=frozenset(names_of(params, "topics")) or None,
             max_bytes=size_of(params, "max_bytes"),
-            clean=bool(params.get("clean")),
+            clean=flag_of(params, "clean"),
         )
         return ShadowDrill(self.asked.flow, options)
 

@@ -11,7 +11,7 @@ from ferry.model.evidence import EvidenceKind
 CONFIG_VARIABLE = "FERRY_CONFIG"
 """The environment variable that names the configuration file for all of Airflow's processes."""
 
-FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
+MODES = FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
 """The modes of the verify DAG's form."""
 
 IN_PRODUCTION = (EvidenceKind.PARTIAL, EvidenceKind.FULL)

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context, TaskInstanceState
 from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowSkipException,
-    TaskDeferralTimeout,
-    TaskDeferred,
-)
+from airflow.sdk.exceptions import AirflowSkipException, TaskDeferralTimeout, TaskDeferred
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -25,13 +19,14 @@ from ferry_airflow.base import (
     airflow_errors,
     final_failure,
     flow_named,
+    is_dry_run,
     keep_reason,
     live_run,
     origin_of,
     run_of,
     sibling,
 )
-from ferry_airflow.copying import copy_on_spark, job_arguments
+from ferry_airflow.copying import copy_on_spark, is_copied, job_arguments
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.naming import PLAN, REASON
 from ferry_airflow.report_link import RunLink
@@ -54,7 +49,7 @@ class FerryPlanOperator(FerryOperator):
 
         with airflow_errors():
             flow, options = flow_named(self), steps.options_of(context["params"])
-            if context["params"].get("dry_run"):
+            if is_dry_run(context):
                 plan = steps.preview(flow, options)
             else:
                 plan = steps.open_plan(flow, live_run(self, context), origin_of(context), options)
@@ -91,12 +86,12 @@ class FerryCopyOperator(FerrySparkOperator):
 
     def execute(self, context: Context) -> None:
         """Copy; nothing is copied, and Spark is not started, for a dry run, an empty plan or a run that is done."""
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing is copied")
         run = live_run(self, context)
         with airflow_errors():
             flow = flow_named(self)
-        if self._is_copied(flow, run):
+        if is_copied(flow, run):
             self.log.info("nothing is left to copy in run %s of %s", run, self.flow)
             return
         ended = True
@@ -105,12 +100,6 @@ class FerryCopyOperator(FerrySparkOperator):
         except TaskDeferred:
             ended = False
             raise
-        except AirflowFailException:
-            raise
-        except AirflowException as error:
-            if not (self.in_cluster and self._is_copied(flow, run)):
-                raise
-            self.log.warning("all of run %s is copied, though its driver failed: %s", run, error)
         finally:
             if ended:
                 self._note_lineage(flow, run)
@@ -127,7 +116,7 @@ class FerryCopyOperator(FerrySparkOperator):
             flow = flow_named(self)
         self._note_lineage(flow, run)
         if event.get("superseded"):
-            if self._is_copied(flow, run):
+            if is_copied(flow, run):
                 return
             if self._copies_now(flow, run, context):
                 # Another triggerer has this trigger, too. This event has ended its copy, so the copy begins again.
@@ -145,7 +134,7 @@ class FerryCopyOperator(FerrySparkOperator):
         state = f"driver {event['driver']} of run {run} ended as {event['state']}"
         if event["state"] is None:
             state = f"how driver {event['driver']} of run {run} ended is not known"
-        if not self._is_copied(flow, run):
+        if not is_copied(flow, run):
             sentence = f"{state}, and the ledger shows that something is left to copy: see the driver's log"
             keep_reason(sentence)
             raise Failure(sentence)
@@ -159,13 +148,6 @@ class FerryCopyOperator(FerrySparkOperator):
             self.name_driver(job_arguments(live_run(self, context)))
             self.end_kept_driver(context)
             raise
-
-    def _is_copied(self, flow: FlowConfig, run: str) -> bool:
-        """Return whether the ledger shows nothing that is left; fails when a newer run has what is left."""
-        from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
-
-        with airflow_errors():
-            return steps.nothing_left(flow, run)
 
     def _copies_now(self, flow: FlowConfig, run: str, context: Context) -> bool:
         """Return whether this try began the newest attempt at the run, and not another task or `ferry run --resume`."""
@@ -207,7 +189,7 @@ class FerryCheckpointOperator(FerryOperator):
 
     def execute(self, context: Context) -> None:
         """Print the outcome of the groups. Groups that could not be translated fail the report, not this task."""
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: no group is touched")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
 
@@ -241,7 +223,7 @@ class FerryReportOperator(FerryOperator):
         published = Published()
         with airflow_errors():
             flow = flow_named(self)
-            if context["params"].get("dry_run"):
+            if is_dry_run(context):
                 lines = tables.plan_lines(steps.preview(flow, steps.options_of(context["params"])))
                 complaint = None
             else:

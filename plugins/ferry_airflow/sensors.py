@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
@@ -102,7 +103,8 @@ class FerryLagSensor(_FlowSensor):
     ) -> None:
         """`below_records` is the limit of all partitions together, `below_seconds` of the oldest record of any.
 
-        If both are given, the lag must be below both. Raises BadInput without a limit, or with one that is not above 0.
+        If both are given, the lag must be below both. Raises BadInput without a limit, or with one that is not finite
+        and above 0.
         """
         super().__init__(flow=flow, **kwargs)
         if below_records is None and below_seconds is None:
@@ -118,7 +120,7 @@ class FerryLagSensor(_FlowSensor):
         with airflow_errors():
             records, seconds = self.below_records, self.below_seconds
             trigger = LagBelowTrigger(
-                records=None if records is None else int(_limit("below_records", records)),
+                records=None if records is None else math.ceil(_limit("below_records", records)),
                 seconds=None if seconds is None else _limit("below_seconds", seconds),
                 **self._checked(),
             )
@@ -126,13 +128,13 @@ class FerryLagSensor(_FlowSensor):
 
 
 def _limit(name: str, value: float | str) -> float:
-    """Return a limit, which a template renders as text; raises BadInput for one that is not above 0."""
+    """Return a limit, which a template renders as text; raises BadInput for one that is not finite and above 0."""
     try:
         limit = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         limit = 0
-    if not limit > 0:
-        raise BadInput(f"{name} {value!r} is not a number above 0: nothing is below it, so write 1 or more")
+    if not 0 < limit < math.inf:
+        raise BadInput(f"{name} {value!r} is not a finite number above 0: write one that a lag can be below, such as 1")
     return limit
 
 

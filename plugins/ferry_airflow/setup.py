@@ -101,27 +101,26 @@ def _set_up(flows: Sequence[FlowConfig], *, create_spark: bool, dry_run: bool) -
 def _ensure_pool(name: str) -> None:
     from airflow.models.pool import Pool  # noqa: PLC0415 - Airflow reads its configuration when it is imported
 
-    if _slots(name) != 1:
+    if _wrong_pool(name) is not None:
         Pool.create_or_update_pool(name, slots=1, description="Keeps the runs of a flow apart", include_deferred=True)
 
 
-def _slots(pool: str) -> int | None:
-    """Return how many slots a pool has; None when there is no such pool."""
+def _wrong_pool(name: str) -> str | None:
+    """Return None when the pool is there with one slot, which waiting tasks keep; else what an operator has to do."""
     from airflow.models.pool import Pool  # noqa: PLC0415 - as above
     from airflow.utils.session import create_session  # noqa: PLC0415 - as above
 
     with create_session() as session:
-        found = session.query(Pool).filter(Pool.pool == pool).one_or_none()
-        return None if found is None else found.slots
-
-
-def _wrong_pool(name: str) -> str | None:
-    """Return None when the pool is there with one slot; else what an operator has to do."""
-    slots = _slots(name)
-    if slots == 1:
-        return None
-    found = "is missing" if slots is None else f"has {slots} slots, so that two runs of a flow may compete"
-    return f"pool {name!r} {found}: run ferry airflow setup, which makes it with one slot"
+        pool = session.query(Pool).filter(Pool.pool == name).one_or_none()
+        if pool is None:
+            found = "is missing"
+        elif pool.slots != 1:
+            found = f"has {pool.slots} slots, so that two runs of a flow may compete"
+        elif not pool.include_deferred:
+            found = "does not count deferred tasks, which wait in the triggerer, so that two runs of a flow may compete"
+        else:
+            return None
+    return f"pool {name!r} {found}: run ferry airflow setup, which gives it one slot, and counts deferred tasks"
 
 
 def _connection(conn_id: str) -> Any:

@@ -270,6 +270,8 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
         Unchanged, for Kubernetes it would leave spark-submit the environment of the task, with all secrets in it. It
         would also need a driver's pod to report how it ended (AIRFLOW-6244). For Kubernetes and for YARN it would write
         `env_vars` into arguments.
+
+        In cluster mode a pod that is gone would count as a driver that ended well.
         """
         hook = super()._get_hook()
         connection = hook._connection  # noqa: SLF001 - the hook has no other name, here and below
@@ -278,6 +280,12 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             if hook._is_kubernetes and connection["namespace"]:  # noqa: SLF001
                 hook._conf.setdefault("spark.kubernetes.namespace", connection["namespace"])  # noqa: SLF001
             hook._is_kubernetes = False  # noqa: SLF001
+        poll = hook._poll_k8s_driver_via_api  # noqa: SLF001
+
+        def known() -> str:
+            return _known(poll(), hook._kubernetes_driver_pod)  # noqa: SLF001
+
+        hook._poll_k8s_driver_via_api = known  # type: ignore[method-assign]  # noqa: SLF001
         return hook
 
     def over_connect(self, work: Callable[[Callable[[], SparkSession]], T]) -> T:
@@ -293,6 +301,16 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             raise Failure(self.killed) from None
         finally:
             self._connected = False
+
+
+def _known(phase: str | None, pod: str | None) -> str:
+    """Return the last phase of a driver's pod; raises Failure when the provider found no pod any more."""
+    if phase is None:
+        raise Failure(
+            f"how driver {pod} ended is not known, because Kubernetes has no such pod any more: the next try of this"
+            " task starts another one"
+        )
+    return phase
 
 
 def failed(error: Exception, ended: JobEnd | None, code: int | None) -> Failure:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput
 from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.ledger.report import Report
@@ -17,8 +18,8 @@ from ferry.model import GroupOutcome, Origin, Pause, Plan, RunVerified, VerifyMo
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
 from ferry.words import count_of, to_the_ms
-from ferry_airflow.measures import RUN_SECONDS, names_of, seconds_of, size_of
-from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
+from ferry_airflow.measures import RUN_SECONDS, flag_of, names_of, seconds_of, size_of, whole_of
+from ferry_airflow.naming import COMPACTED, FULL, MODES, SAMPLE
 
 SEED_BITS = 32
 LISTED = 20
@@ -30,9 +31,9 @@ def options_of(params: Mapping[str, Any]) -> RunOptions:
     return RunOptions(
         only=frozenset(names_of(params, "topics")) or None,
         max_bytes=size_of(params, "max_bytes"),
-        max_records=params.get("max_records"),
+        max_records=whole_of(params, "max_records"),
         max_seconds=seconds_of(params, "max_seconds", RUN_SECONDS),
-        take_over=bool(params.get("take_over")),
+        take_over=flag_of(params, "take_over"),
     )
 
 
@@ -51,9 +52,12 @@ def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -
         return runs.open_or_keep(run, origin, options)
 
 
-def nothing_left(flow: FlowConfig, run: str) -> bool:
-    """Return whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
-    with MicroRuns(flow) as runs:
+def nothing_left(flow: FlowConfig, run: str, lane: str | None = None) -> bool:
+    """Return whether `copy` may end without Spark; Superseded when a newer run has what is left of this one.
+
+    `lane` is None for the flow's own.
+    """
+    with MicroRuns(flow, lane=lane) as runs:
         return not runs.unfinished_slices(runs.sealed_plan(run))
 
 
@@ -91,17 +95,19 @@ def wanted_of(params: Mapping[str, Any]) -> Wanted:
     """Return the trigger form of the verify DAG as a Wanted; raises BadInput."""
     (start, since_ms), (end, until_ms) = bound("--from", params.get("from")), bound("--to", params.get("to"))
     mode = params.get("mode") or FULL
+    if mode not in MODES:
+        raise BadInput(f"mode {mode!r} is none of {', '.join(MODES)}: write one of them")
     return Wanted(
         topics=frozenset(names_of(params, "topics")) or None,
-        partition=params.get("partition"),
+        partition=whole_of(params, "partition", least=0),
         start=start,
         end=end,
         since_ms=since_ms,
         until_ms=until_ms,
-        sample=params.get("sample") if mode == SAMPLE else None,
+        sample=whole_of(params, "sample") if mode == SAMPLE else None,
         seed=secrets.randbits(SEED_BITS),
         compacted=mode == COMPACTED,
-        without_ledger=bool(params.get("without_ledger")),
+        without_ledger=flag_of(params, "without_ledger"),
     )
 
 

@@ -12,6 +12,7 @@ from airflow.providers.standard.exceptions import HITLTimeoutError
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.execution_time.comms import CreateHITLDetailPayload, HITLDetailRequestResult
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from ferry.config.flow.report import ReportConfig
@@ -21,9 +22,9 @@ from ferry.model.switch import Approval, Step, SwitchOptions, SwitchState, Verb,
 from ferry.words import count_of
 from ferry_airflow.approving import digest_of_params, question, trouble_with
 from ferry_airflow.assets import publish
-from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
+from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, is_dry_run, run_of
 from ferry_airflow.copying import copy_left
-from ferry_airflow.measures import APPROVAL_SECONDS, seconds_of
+from ferry_airflow.measures import APPROVAL_SECONDS, flag_of, seconds_of
 from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.task_log import QuietLog
@@ -47,7 +48,7 @@ class OfSwitch:
         """Return the switcher, which connects when it is entered; `copy` copies what is left, None: on this machine."""
         from ferry_airflow.switching import switcher  # noqa: PLC0415 - Kafka's libraries only where they are used
 
-        removes = bool(context["params"].get("remove_write_block"))
+        removes = flag_of(context["params"], "remove_write_block")
         dag_id = str(context["dag"].dag_id)
         return switcher(self.config, self.flow, Verb(self.verb), dag_id, copy, remove_write_block=removes)
 
@@ -135,13 +136,38 @@ class AskingOperator(QuietLog, ApprovalOperator):
     def execute(self, context: Context) -> Any:
         """Ask for as long as the trigger form allows; a dry run does not ask."""
         params = context["params"]
-        if params.get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing is done")
         with airflow_errors():
             self.response_timeout = timedelta(seconds=_approval_seconds(params))
         preview = str(context["ti"].xcom_pull(task_ids=PREVIEW) or "")
         self.body = question(preview, asked_by(context) or "no user that Airflow knows", reason_of(context))
+        self.refuse_earlier_question(context)
         return super().execute(context)
+
+    def refuse_earlier_question(self, context: Context) -> None:
+        """Fail if Airflow would ask what an earlier try of this task has asked: it keeps the first question of a task.
+
+        Airflow's own call stores the question, too, and drops what is stored afterwards.
+        """
+        from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS  # noqa: PLC0415 - set when a task runs
+
+        asked = CreateHITLDetailPayload.model_validate(
+            {
+                "ti_id": context["ti"].id,
+                "options": self.options,
+                "subject": self.subject,
+                "body": self.body,
+                "params": self.serialized_params,
+                "assigned_users": self.assigned_users or [],
+            }
+        )
+        stored: Any = SUPERVISOR_COMMS.send(msg=asked)
+        if _asks(stored) != _asks(asked):
+            raise final_failure(
+                f"Airflow still has the question of an earlier try of the task {self.task_id}, with another preview or"
+                " other approvers: nothing was done; trigger the DAG again"
+            )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep the answer, with who gave it and when; without an approval in time the task fails at once."""
@@ -156,7 +182,9 @@ class AskingOperator(QuietLog, ApprovalOperator):
         user, at = event["responded_by_user"], event["responded_at"]
         trouble = trouble_with(user, asked_by(context), self.approvers)
         if trouble is not None:
-            raise final_failure(f"{trouble}; nothing was done, and this task asks again when it is cleared")
+            raise final_failure(
+                f"{trouble}; nothing was done: clear this task to ask the same again, or trigger the DAG again"
+            )
         moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
         approval = Approval(
             run=_run_of_dag(context),
@@ -183,6 +211,11 @@ class SwitchApprovalOperator(OfSwitch, AskingOperator):
         """Yield the ledger of the switch."""
         with self.switcher(context) as found:
             yield found.ledger
+
+
+def _asks(question: CreateHITLDetailPayload | HITLDetailRequestResult) -> tuple[str | None, frozenset[str]]:
+    """Return what a person is shown, and which users may answer."""
+    return question.body, frozenset(user.id for user in question.assigned_users or ())
 
 
 def asked_by(context: Context) -> str:
@@ -295,7 +328,7 @@ def publish_drained(context: Context, found: Switcher, switch: str) -> int:
     from ferry_airflow import steps, switching  # noqa: PLC0415 - as above
 
     via = found.sides.via
-    if context["params"].get("dry_run") or not via.airflow.updates_assets:
+    if is_dry_run(context) or not via.airflow.updates_assets:
         return 0
     runs = switching.drained_by(found, switch)
     return sum(publish(context, via, run, steps.copied_topics(via, run)) for run in runs)
@@ -311,7 +344,7 @@ class SwitchReportOperator(SwitchOperator):
         """Report; the error names what is next. A report that cannot be written is a warning: clients have moved."""
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing is switched")
         with airflow_errors(), self.switcher(context) as found:
             state = found.states().get(self.id(context))

@@ -23,7 +23,7 @@ from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, Swi
 from ferry.run.local import copy_plan
 from ferry.words import to_the_second
 from ferry_airflow.cluster_settings import settings_for
-from ferry_airflow.measures import names_of, seconds_of
+from ferry_airflow.measures import flag_of, names_of, seconds_of, whole_of
 from ferry_airflow.report_places import is_allowed_place, not_allowed
 from ferry_airflow.tables import table
 
@@ -53,13 +53,13 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
         **waits,
         leave_groups=names_of(params, "leave_groups"),
         leave_topics=names_of(params, "leave_topics"),
-        leave_active=bool(params.get("leave_active")),
-        leave_unknown=bool(params.get("leave_unknown")),
-        remove_write_block=bool(params.get("remove_write_block")),
-        smoke=bool(params.get("smoke", default.smoke)),
-        reverse=bool(params.get("reverse", default.reverse)),
-        interrupt=bool(params.get("interrupt")),
-        rpo_records=params.get("max_records"),
+        leave_active=flag_of(params, "leave_active"),
+        leave_unknown=flag_of(params, "leave_unknown"),
+        remove_write_block=flag_of(params, "remove_write_block"),
+        smoke=flag_of(params, "smoke", default=default.smoke),
+        reverse=flag_of(params, "reverse", default=default.reverse),
+        interrupt=flag_of(params, "interrupt"),
+        rpo_records=whole_of(params, "max_records", least=0),
         rpo_seconds=seconds_of(params, "max_seconds"),
         export=str(params.get("output") or ""),
     )

@@ -14,7 +14,7 @@ from ferry.features.groups.rules.sentences import group_sentences
 from ferry.model import GroupOutcome, Left, Why
 from ferry.run.micro_run import MicroRuns
 from ferry.words import count_of
-from ferry_airflow.measures import names_of
+from ferry_airflow.measures import flag_of, names_of
 from ferry_airflow.steps import LISTED
 
 RETURNED = 20
@@ -32,7 +32,7 @@ class Synced:
 
 def sync(flow: FlowConfig, run: str, params: Mapping[str, Any]) -> Synced:
     """Write offsets of groups, of all that the flow selects unless the form names some."""
-    only, dry_run = frozenset(names_of(params, "groups")) or None, bool(params.get("dry_run"))
+    only, dry_run = frozenset(names_of(params, "groups")) or None, flag_of(params, "dry_run")
     try:
         with MicroRuns(flow) as runs:
             looked, done = sync_groups_unattended(runs, run, only=only, dry_run=dry_run)

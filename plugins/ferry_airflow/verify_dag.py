@@ -15,7 +15,7 @@ from airflow.sdk import DAG, Param
 from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import RETRY_DELAY, START
 from ferry_airflow.form import flag, topics_param
-from ferry_airflow.naming import COMPACTED, FULL, SAMPLE, verify_dag_id
+from ferry_airflow.naming import FULL, MODES, verify_dag_id
 from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
 from ferry_airflow.verify_operators import FerryVerifyOperator
 
@@ -74,7 +74,7 @@ def _params(flow: FlowConfig) -> dict[str, Any]:
         "mode": Param(
             FULL,
             type="string",
-            enum=[FULL, SAMPLE, COMPACTED],
+            enum=list(MODES),
             title="Mode",
             description="full: every record; sample: one of N segments of each partition; compacted: every topic by "
             "the latest record of each key, as topics with cleanup.policy compact are in any mode.",

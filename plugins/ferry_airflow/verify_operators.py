@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import VerifyMode
-from ferry_airflow.base import airflow_errors, final_failure, flow_named, live_run, run_of
+from ferry_airflow.base import airflow_errors, final_failure, flow_named, is_dry_run, live_run, run_of
 from ferry_airflow.naming import verify_dag_id
 from ferry_airflow.report_link import ResultLink, RunLink, result_on_page
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
@@ -34,7 +34,7 @@ class FerryVerifyRunOperator(FerrySparkOperator):
 
     def execute(self, context: Context) -> None:
         """Read receipts and the target in this process; whole records of both clusters in Spark's tasks."""
-        if context["params"].get("dry_run"):
+        if is_dry_run(context):
             raise AirflowSkipException("dry run: nothing was copied")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - Kafka's libraries only where they are used
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
@@ -18,6 +20,7 @@ from ferry.model import LaneKind, Origin, Plan, TimeWindow, Window, check_lane
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.windows import WindowLook
 from ferry.run.micro_run import MicroRuns
+from ferry_airflow.measures import flag_of
 from ferry_airflow.steps import LISTED, options_of
 
 
@@ -39,6 +42,10 @@ class Backfill:
         """Return the id of the window's micro-run of this number, from 1."""
         return self.run if number == 1 else f"{self.run}~{number}"
 
+    def is_own(self, run: str) -> bool:
+        """Return whether a run is one of the window's micro-runs, by its id."""
+        return run == self.run or re.fullmatch("~[0-9]+", run.removeprefix(self.run)) is not None
+
     def session(self) -> MicroRuns:
         """Return connections for its micro-runs; a context manager."""
         return MicroRuns(self.flow, lane=self.lane)
@@ -52,7 +59,7 @@ def backfill_of(
     Raises BadInput for an invalid window or lane, and if the form and the partition both name a window.
     """
     window = _window(params, partition)
-    into_live = bool(params.get("into_live"))
+    into_live = flag_of(params, "into_live")
     lane = None if into_live else check_lane(str(params.get("lane") or ""), LaneKind.BACKFILL, LaneKind.APPEND)
     options = options_of(params)
     if options.only is not None and window.topics is not None:
@@ -66,7 +73,7 @@ def backfill_of(
 
 
 def _window(params: Mapping[str, Any], partition: tuple[datetime, datetime] | None) -> Window:
-    allowed = bool(params.get("allow_deleted"))
+    allowed = flag_of(params, "allow_deleted")
     given = [params.get(name) for name in ("from", "to", "from_offsets", "to_offsets", "times")]
     if partition is None:
         start, end, starts, ends, times = given
@@ -84,10 +91,24 @@ def preview(backfill: Backfill) -> Plan:
 
 
 def open_first(backfill: Backfill, origin: Origin) -> tuple[Plan, WindowLook]:
-    """Return the plan of the window's first micro-run, kept or new, and what the window is in offsets."""
+    """Return the plan of the window's first micro-run that may copy, kept or new, and what the window is in offsets."""
     with backfill.session() as runs:
-        plan = runs.open_or_keep(backfill.run, origin, backfill.options)
-        return plan, runs.window(backfill.options)
+        plans = (_plan(runs, backfill, number, origin) for number in count(1))
+        return next(plan for plan in plans if plan is not None), runs.window(backfill.options)
+
+
+def _plan(runs: MicroRuns, backfill: Backfill, number: int, origin: Origin) -> Plan | None:
+    """Return the plan of the window's micro-run of a number, kept or new.
+
+    None if another window's run has the lane since, and this one left something. An error of a run that is opened is
+    raised: the run of the next number would meet it again.
+    """
+    run = backfill.run_id(number)
+    try:
+        kept = runs.kept(run)
+    except Superseded:
+        return None
+    return runs.open_run(run, origin, backfill.options) if kept is None else kept
 
 
 def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None], say: Callable[[str], None]) -> None:
@@ -100,11 +121,10 @@ def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None],
 
     def open_run(number: int) -> Opened | None:
         with backfill.session() as runs:
-            try:
-                plan = runs.open_or_keep(backfill.run_id(number), origin, backfill.options)
-                is_done = not runs.unfinished_slices(plan)
-            except Superseded:
+            plan = _plan(runs, backfill, number, origin)
+            if plan is None:
                 return None
+            is_done = not runs.unfinished_slices(plan)
             return Opened(plan=plan, left=runs.window(backfill.options).left, is_done=is_done)
 
     def copied(run: Opened) -> bool:
@@ -119,12 +139,9 @@ def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None],
 
 
 def reports_of(backfill: Backfill) -> tuple[list[Report], WindowLook]:
-    """Return the reports of the window's micro-runs, and how far the window is copied."""
-    found: list[Report] = []
+    """Return the reports of the window's micro-runs with a plan, and how far the window is copied."""
     with backfill.session() as runs:
-        while (run := backfill.run_id(len(found) + 1)) and runs.is_planned(run):
-            found.append(runs.report(run))
-        return found, runs.window(backfill.options)
+        return [runs.report(run) for run in runs.planned(backfill.is_own)], runs.window(backfill.options)
 
 
 def copied_topics(reports: Iterable[Report]) -> list[TopicRanges]:

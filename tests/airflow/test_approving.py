@@ -8,9 +8,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+import sqlalchemy as sa
+from airflow.api_fastapi.execution_api.datamodels.hitl import HITLDetailRequest
+from airflow.api_fastapi.execution_api.routes.hitl import upsert_hitl_detail
+from airflow.models.hitl import HITLDetail
+from airflow.sdk.exceptions import AirflowFailException, TaskAwaitingInput
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import CreateHITLDetailPayload, HITLDetailRequestResult
+from sqlalchemy.orm import Session
 
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused
@@ -176,3 +184,58 @@ def test_a_planted_answer_approves_nothing(ledger: Ledger, golden: Golden) -> No
         with pytest.raises(AirflowFailException):
             answered(user, **more)
     assert not ledger.records
+
+
+class Airflow:
+    """What Airflow does with a question: its own code, over a database in memory."""
+
+    def __init__(self) -> None:
+        engine = sa.create_engine("sqlite://")
+        tables = HITLDetail.metadata.tables
+        HITLDetail.metadata.create_all(engine, [tables[name] for name in ("hitl_detail", "task_instance", "dag_run")])
+        self.session = Session(engine)
+
+    def send(self, msg: CreateHITLDetailPayload) -> HITLDetailRequestResult:
+        payload = HITLDetailRequest(**msg.model_dump(exclude={"type"}))
+        kept = upsert_hitl_detail(msg.ti_id, payload, self.session)
+        self.session.flush()
+        return HITLDetailRequestResult(**kept.model_dump(), type="HITLDetailRequestResult")
+
+    def answered(self) -> None:
+        """A person answers."""
+        self.session.execute(sa.update(HITLDetail).values(responded_at=AT, chosen_options=["Approve"]))
+
+
+@pytest.fixture
+def airflow(monkeypatch: pytest.MonkeyPatch) -> Airflow:
+    """Airflow, as far as it keeps questions."""
+    made = Airflow()
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", made, raising=False)
+    return made
+
+
+def asks(preview: str = "1. copy", approvers: str = "bob, 9") -> None:
+    """The task asks for the approval of a preview; one that is cleared has the same id in Airflow's table."""
+    file = FILE.replace("bob, 9", approvers)
+    task: Any = drill_dag(parse_settings(file, "f").flow("a->b"), Path("/f")).get_task("approve")
+    ti = SimpleNamespace(id=UUID(int=7), xcom_pull=lambda **_: preview, try_number=1)
+    with pytest.raises(TaskAwaitingInput):
+        task.execute(context(ti=ti, task_instance=ti))
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["unanswered", "answered"])
+def test_a_cleared_task_asks_the_same_again_and_refuses_to_ask_with_an_earlier_preview(
+    airflow: Airflow, golden: Golden, *, answered: bool
+) -> None:
+    """Airflow keeps the first question of a task for all of its tries."""
+    asks()
+    if answered:
+        airflow.answered()
+    asks()
+    asks(approvers="9, bob")
+    for approvers in ("9", "carl, 9"):
+        with pytest.raises(AirflowFailException):
+            asks(approvers=approvers)
+    with pytest.raises(AirflowFailException) as refused:
+        asks("1. copy all")
+    golden(refused.value)

@@ -24,9 +24,11 @@ from airflow.sdk.bases.operator import TriggerFailureReason
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferralTimeout, TaskDeferred
 from airflow.triggers.base import BaseTrigger
 
+from ferry.config.settings import load
 from ferry.errors import FerryError, Superseded
 from ferry.model import Origin
-from ferry_airflow import copy_trigger, operators, steps
+from ferry_airflow import copy_trigger, operators, steps, window_steps
+from ferry_airflow.backfill import FerryWindowCopyOperator, backfill_dag
 from ferry_airflow.base import origin_of
 from ferry_airflow.cluster_driver import DriverState
 from ferry_airflow.copy_trigger import MISSED, ConnectCopyTrigger, DriverTrigger
@@ -34,6 +36,7 @@ from ferry_airflow.dags import flow_dags
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.operators import FerryCopyOperator
 from tests.airflow.submitting import outputs_closed
+from tests.golden import Golden
 
 FLOW = "a->b"
 TEXT = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
@@ -110,7 +113,7 @@ class Kubernetes:
         answer = self.answers.pop(0) if self.answers else None
         if answer is None:
             raise NoPod
-        return SimpleNamespace(status=SimpleNamespace(phase=answer))
+        return SimpleNamespace(status=SimpleNamespace(phase=answer, container_statuses=None))
 
     def delete_namespaced_pod(self, pod: str, namespace: str, **_: object) -> None:
         assert namespace == "ferry"
@@ -389,6 +392,55 @@ def test_a_worker_waits_for_a_driver_and_reads_its_end_from_the_ledger(stage: St
     stage.monkeypatch.setattr(steps, "nothing_left", lambda *_: next(left))
     stage.task().execute(stage.context)
     assert len(stage.submitted) == 2
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+def test_a_driver_whose_pod_is_gone_did_not_succeed_unless_all_is_copied(
+    stage: Stage, cluster: InCluster, golden: Golden
+) -> None:
+    """The provider returns from its wait as if the driver had ended well."""
+    cluster.answers("not known")
+    with pytest.raises(Failure) as raised:
+        stage.task(**cluster.options).execute(stage.context)
+    golden(raised.value)
+    left = iter([False, True])
+    stage.monkeypatch.setattr(steps, "nothing_left", lambda *_: next(left))
+    stage.task(**cluster.options).execute(stage.context)
+    assert len(stage.submitted) == 2
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_driver_that_ended_well_may_leave_what_it_refused(stage: Stage, cluster: InCluster, *, durable: bool) -> None:
+    cluster.answers("done")
+    stage.task(**cluster.options, durable=durable).execute(stage.context)
+    assert cluster.manager.ended == [POD], "the provider deletes it"
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+@pytest.mark.parametrize("left", [True, False])
+def test_a_window_whose_driver_is_gone_is_not_copied_unless_the_ledger_has_it(
+    stage: Stage, cluster: InCluster, *, left: bool
+) -> None:
+    task = FerryWindowCopyOperator(task_id="copy", config=stage.config, flow=FLOW, conn_id="there", **cluster.options)
+    asked: list[tuple[Any, ...]] = []
+
+    def nothing_left(flow: object, *run: Any) -> bool:
+        asked.append(run)
+        return not left
+
+    stage.monkeypatch.setattr(steps, "nothing_left", nothing_left)
+    stage.monkeypatch.setattr(window_steps, "copy_window", lambda _, __, copy, ___: copy("w1~2"))
+    params = {"lane": "backfill-june", "from_offsets": ["x:0:1"], "to_offsets": ["x:0:3"]}
+    context: Any = {
+        **stage.context,
+        "params": params,
+        "dag": backfill_dag(load(Path(stage.config)).flow(FLOW), Path("/f"), "@daily"),
+    }
+    cluster.answers("not known")
+    with pytest.raises(Failure) if left else nullcontext():
+        task.execute(context)
+    assert asked == [("w1~2", "backfill-june")]
 
 
 def test_without_yarns_address_spark_submit_waits_in_the_worker(stage: Stage) -> None:

@@ -213,11 +213,25 @@ def test_the_time_is_given_or_the_runs_own(config: str, until: datetime | str | 
         lambda: FerryLagSensor(task_id="t", flow=FLOW, below_records=0),
         lambda: FerryLagSensor(task_id="t", flow=FLOW, below_seconds=-1),
         lambda: FerryLagSensor(task_id="t", flow=FLOW, below_seconds=float("nan")),
+        lambda: FerryLagSensor(task_id="t", flow=FLOW, below_records=float("inf")),
+        lambda: FerryLagSensor(task_id="t", flow=FLOW, below_records=10**400),
+        lambda: FerryLagSensor(task_id="t", flow=FLOW, below_seconds=float("inf")),
         lambda: FerryLagSensor(task_id="t", flow=FLOW, below_records=1, topics=[]),
         lambda: FerryLagSensor(task_id="t", flow=FLOW, below_records=1, topics="orders"),
         lambda: FerryCaughtUpSensor(task_id="t", flow=FLOW, until=UNTIL.replace(tzinfo=None)),
     ],
-    ids=["no limit", "limit 0", "limit below 0", "no number", "no topic", "topics as text", "time without zone"],
+    ids=[
+        "no limit",
+        "limit 0",
+        "limit below 0",
+        "no number",
+        "no end",
+        "too long for a float",
+        "no end of time",
+        "no topic",
+        "topics as text",
+        "time without zone",
+    ],
 )
 def test_a_bad_argument_is_refused_when_the_dag_is_parsed(make: Callable[[], Sensor]) -> None:
     with pytest.raises(BadInput):
@@ -232,8 +246,9 @@ def test_a_bad_argument_is_refused_when_the_dag_is_parsed(make: Callable[[], Sen
         FerryCaughtUpSensor(task_id="t", flow=FLOW, until="t:0:5"),
         FerryCaughtUpSensor(task_id="t", flow="a->c", until=UNTIL),
         FerryLagSensor(task_id="t", flow=FLOW, below_records="{{ x }}"),
+        FerryLagSensor(task_id="t", flow=FLOW, below_records="1e400"),
     ],
-    ids=["no time", "no zone", "offset", "no such flow", "no number"],
+    ids=["no time", "no zone", "offset", "no such flow", "no number", "no end"],
 )
 def test_a_bad_value_of_a_template_fails_the_task_at_once(
     sensor: Sensor, config: str, monkeypatch: pytest.MonkeyPatch
@@ -241,6 +256,13 @@ def test_a_bad_value_of_a_template_fails_the_task_at_once(
     monkeypatch.setenv("FERRY_CONFIG", config)
     with pytest.raises(AirflowFailException):
         sensor.execute({})
+
+
+@pytest.mark.parametrize(("limit", "records"), [(1, 1), ("1000", 1000), (0.5, 1), ("0.5", 1), (1.5, 2), ("1e3", 1000)])
+def test_a_part_of_a_record_is_the_next_whole_one(config: str, limit: float | str, records: int) -> None:
+    """Fewer than 1.5 records are fewer than 2; fewer than 0 there cannot be."""
+    sensor = FerryLagSensor(task_id="t", flow=FLOW, below_records=limit, config=config)
+    assert deferred(sensor)[0]["records"] == records
 
 
 @pytest.mark.parametrize("native", [False, True])

@@ -41,16 +41,16 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def pools(home: Path) -> list[tuple[str, int]]:
-    """Ferry's pools in Airflow's database, with their slots."""
+def pools(home: Path) -> list[tuple[str, int, bool]]:
+    """Ferry's pools in Airflow's database, with their slots, and whether tasks that wait in the triggerer count."""
     with closing(sqlite3.connect(home / "airflow.db")) as database:
-        return list(database.execute("select pool, slots from slot_pool where pool like 'ferry%'"))
+        return list(database.execute("select pool, slots, include_deferred from slot_pool where pool like 'ferry%'"))
 
 
-def widen(home: Path) -> None:
-    """Somebody gives the pool more slots than one, so that runs would overlap."""
+def change(home: Path, what: str) -> None:
+    """Somebody changes the pool so that runs would overlap."""
     with closing(sqlite3.connect(home / "airflow.db")) as database:
-        assert database.execute("update slot_pool set slots = 3 where pool = ?", [POOL]).rowcount == 1
+        assert database.execute(f"update slot_pool set {what} where pool = ?", [POOL]).rowcount == 1
         database.commit()
 
 
@@ -67,7 +67,7 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
     local = [sys.executable, "-m", "ferry_airflow.setup", "--local", str(home), "--config", str(config)]
     made = subprocess.run(local, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    assert pools(home) == [(POOL, 1)]
+    assert pools(home) == [(POOL, 1, True)]
 
     add = [sys.executable, "-m", "airflow", *placed(told("airflow", "connections"), {})]
     added = subprocess.run(add, capture_output=True, text=True, check=False)
@@ -76,17 +76,18 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
         kept = database.execute("select conn_type, host, login from connection where conn_id = 'kafka_primary'")
         assert list(kept) == [("kafka_cluster", "broker-1:9092, broker-2:9092", "ferry")]
 
-    widen(home)
     there = {"pools": [POOL], "connections": ["spark_default"]}
-    (wide,) = of_airflow(ferry("doctor", "--json", "--patience", "1", config=config))
-    assert (wide["grade"], "3 slots" in wide["message"]) == ("fail", True)
-    shown = ferry("--json", "airflow", "setup", "--dry-run", config=config)
-    assert shown.json("airflow-setup") == {**there, "dry_run": True}
-    assert pools(home) == [(POOL, 3)]
-    again = ferry("--json", "airflow", "setup", config=config)
-    assert again.code == 0, again.err
-    assert again.json("airflow-setup") == {**there, "dry_run": False}
-    assert pools(home) == [(POOL, 1)]
+    for what, wrong in (("slots = 3", (POOL, 3, True)), ("include_deferred = 0", (POOL, 1, False))):
+        change(home, what)
+        (found,) = of_airflow(ferry("doctor", "--json", "--patience", "1", config=config))
+        assert (found["grade"], POOL in found["message"]) == ("fail", True)
+        shown = ferry("--json", "airflow", "setup", "--dry-run", config=config)
+        assert shown.json("airflow-setup") == {**there, "dry_run": True}
+        assert pools(home) == [wrong]
+        again = ferry("--json", "airflow", "setup", config=config)
+        assert again.code == 0, again.err
+        assert again.json("airflow-setup") == {**there, "dry_run": False}
+        assert pools(home) == [(POOL, 1, True)]
 
     (good,) = of_airflow(ferry("doctor", "--json", "--patience", "1", config=config))
     assert good["grade"] == "pass"

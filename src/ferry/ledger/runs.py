@@ -104,7 +104,7 @@ def expired(view: LedgerView, lane: str, keep: int) -> list[Record]:
     fenced their slots may write the tombstones. Receipts stay, because they are the offset map. Those of units are
     deleted: the last one of each target partition stays, under a key of its own.
     """
-    runs = _last_openings(view, lane)
+    runs = last_openings(view, lane)
     idle = [run for run in runs[:-1] if _did_nothing(view, run)]
     busy = [run for run in runs[:-1] if run not in idle]
     kept = {run.record.run for run in (*runs[-1:], *busy[-keep:], *idle[-keep:])}
@@ -119,10 +119,11 @@ def expired(view: LedgerView, lane: str, keep: int) -> list[Record]:
 
 def busy_runs(view: LedgerView, lane: str) -> list[OpenedRun]:
     """Return the runs that count as busy in `expired`, and the newest one if it is, oldest first."""
-    return [run for run in _last_openings(view, lane) if not _did_nothing(view, run)]
+    return [run for run in last_openings(view, lane) if not _did_nothing(view, run)]
 
 
-def _last_openings(view: LedgerView, lane: str) -> list[OpenedRun]:
+def last_openings(view: LedgerView, lane: str) -> list[OpenedRun]:
+    """Return the runs of the lane that the ledger remembers, oldest first; each as it was opened last."""
     last = {run.record.run: run.generation for run in view.remembered(lane)}
     return [run for run in view.remembered(lane) if last[run.record.run] == run.generation]
 

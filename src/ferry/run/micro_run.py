@@ -31,7 +31,7 @@ from ferry.ledger.report import Report
 from ferry.ledger.resume import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.ledger.run_codec import ended_record, outcome_record
 from ferry.ledger.run_report import run_report
-from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
+from ferry.ledger.runs import last_openings, newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
 from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Pause, Plan, Slice, TopicPartition
 from ferry.plan.gather import isolation_of
@@ -108,11 +108,18 @@ class MicroRuns(LaneSession):
 
         Raises Superseded when a newer run owns the lane, and this one left something or was never planned.
         """
-        kept = kept_plan(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
-        if kept is None:
-            return self.open_run(run, origin, options)
-        self.unfinished_slices(kept)  # raises where a newer run owns what is left
-        return kept
+        kept = self.kept(run)
+        return self.open_run(run, origin, options) if kept is None else kept
+
+    def kept(self, run: str) -> Plan | None:
+        """Return the ledger's plan of this run, which every further try keeps; None: the run must be opened.
+
+        Raises Superseded when a newer run owns the lane, and this one left something or was never planned.
+        """
+        plan = kept_plan(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
+        if plan is not None:
+            self.unfinished_slices(plan)  # raises where a newer run owns what is left
+        return plan
 
     def open_new(self, run: str, origin: Origin, options: RunOptions = DEFAULT_RUN) -> Plan:
         """Open a run with an id that the operator chose: fence, decide, change topics, seal the plan in the ledger.
@@ -168,13 +175,13 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def is_planned(self, run: str) -> bool:
-        """Return whether the ledger has a plan of this run."""
+    def planned(self, wanted: Callable[[str], bool]) -> list[str]:
+        """Return the runs of the lane that the ledger has a plan of, by their ids that are wanted, oldest first."""
 
-        async def work() -> bool:
-            view = await self.view_if_any(run)
-            opened = opened_run(view, self.lane, run)
-            return opened is not None and plan_of(view, opened) is not None
+        async def work() -> list[str]:
+            found = last_openings(await self.view_if_any(), self.lane)
+            named = [one.record.run for one in found if wanted(one.record.run)]
+            return [run for run in named if _is_planned(await self.view_if_any(run), self.lane, run)]
 
         return self.wait_for(work)
 
@@ -325,6 +332,11 @@ def slot_port(plan: Plan, slot: int) -> str:
     """Return the place of the port that copies a slot, in the registry; empty: that of the kernel."""
     features = sorted({piece.feature for piece in plan.of_slot(slot) if piece.feature})
     return FEATURES[features[0]].port if features else ""  # a port refuses slices of another one
+
+
+def _is_planned(view: LedgerView, lane: str, run: str) -> bool:
+    opened = opened_run(view, lane, run)
+    return opened is not None and plan_of(view, opened) is not None
 
 
 def local_origin() -> Origin:

@@ -1,7 +1,7 @@
 """Check the links of this repository's Markdown files.
 
 Every relative link leads to a file, and to its heading. On each page for users the first use of a term of
-docs/glossary.md in the text is a link to its row there (docs/style.md).
+docs/glossary.md in the text is a link to its row there (docs/style.md). No line is too long.
 """
 
 import re
@@ -20,6 +20,10 @@ PLACED = re.compile(r"<a id=\"([^\"]+)\">")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*\s*$", re.MULTILINE)
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
+LONGEST = 120
+"""The most characters of a line, but for those of tables, code and links."""
+FROZEN = re.compile(r"docs/adr/.*|docs/cli-reference\.md|docs/internals/(fault-campaign|steady-soak)\.md")
+"""Records of decisions and of what was measured are kept as they are; a tool writes the reference."""
 USER_PAGES = re.compile(r"README\.md|docs/(runbooks/)?[^/]+\.md")
 NO_PROSE = frozenset(f"docs/{name}.md" for name in ("README", "cli-reference", "glossary", "keys", "style"))
 """Lists of pages, commands, words and keys, and what says how to write: they link to no terms."""
@@ -143,13 +147,29 @@ def without_link(document: Path) -> Iterator[str]:
         yield f"{where}:{line}: {word!r} is the first use of a term: link it to glossary.md#{anchor}."
 
 
+def long_lines(document: Path) -> Iterator[str]:
+    """Make one sentence for each line that could be broken and is too long."""
+    where = str(document.relative_to(ROOT))
+    if FROZEN.fullmatch(where):
+        return
+    text = document.read_text()
+    for pattern in (FENCE, GENERATED, CODE, LINK, NO_TEXT):
+        text = pattern.sub(blank, text)
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > LONGEST and " " in line[:LONGEST].strip("->*0123456789. "):
+            yield f"{where}:{number}: {len(line)} characters, {LONGEST} at most: break the line."
+
+
+CHECKS = (broken, without_link, long_lines)
+
+
 def main() -> int:
     """Print what is wrong; the exit code is 1 when anything is."""
     checked = documents()
-    complaints = [found for document in checked for check in (broken, without_link) for found in check(document)]
+    complaints = [found for document in checked for check in CHECKS for found in check(document)]
     for complaint in complaints:
         print(complaint)
-    print(f"{len(checked)} documents, {len(complaints)} complaints about links")
+    print(f"{len(checked)} documents, {len(complaints)} complaints about links and lines")
     return 1 if complaints else 0
 
 

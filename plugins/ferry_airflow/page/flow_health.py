@@ -71,7 +71,7 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
     """
     if not seen.number and not seen.troubles and not seen.hindrances:
         return Standing(
-            condition=Condition.UNKNOWN, word="looking", why="The clusters are being asked for the first time."
+            condition=Condition.UNKNOWN, word="connecting", why="The clusters are being asked for the first time."
         )
     last = ended_run(seen, dag, now_ms)
     stopped = stopped_at(seen, last, expected.budget)

@@ -105,7 +105,7 @@ def test_a_run_that_stopped_at_its_limit_is_why_there_is_lag(records: int | None
 
 
 WORST: list[tuple[Snapshot, DagState, str, str]] = [
-    (Snapshot(), KNOWN, "looking", "first time"),
+    (Snapshot(), KNOWN, "connecting", "first time"),
     (WELL, KNOWN, "healthy", "copied all"),
     (WELL, DagState(known=True, paused=True), "DAG paused", "unpaused"),
     (WELL, DagState(), "no DAG", "import errors"),

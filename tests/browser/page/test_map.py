@@ -172,7 +172,7 @@ def test_a_flow_of_the_map_tells_its_lag_and_its_last_run_to_eyes_and_ears(
         "a to b": "lag 1 min 30 s healthy \u00b7 5 records last run 12 h ago: success",
         "b to a": "caught up partial last run 12 h ago: partial",
         "b to c": "lag 7.0 s never ran \u00b7 3 records no run has ended yet",
-        "c to b": "lag not known yet looking last run not known yet",
+        "c to b": "lag not known yet connecting last run not known yet",
         " to ".join(LONG): "lag 358 d 19 h unreachable \u00b7 71\u202f838\u202f000\u202f000 records"
         " last run 12 h ago: unplanned",
     }

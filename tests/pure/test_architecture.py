@@ -72,7 +72,7 @@ def test_each_folder_has_a_row() -> None:
     features = {name.removeprefix("features/") for name in packages if name.startswith("features/")}
     kernel = {name for name in packages if not name.startswith("features")}
     assert sorted(listed("folder of `src/ferry`")) == sorted(name for name in kernel if "/" not in name)
-    assert sorted(listed("folder in one of these")) == sorted(name for name in kernel if "/" in name)
+    assert sorted(listed("nested folder")) == sorted(name for name in kernel if "/" in name)
     assert sorted(listed("folder of `src/ferry/features`")) == sorted(name for name in features if "/" not in name)
     assert {"rules", "acts", "cli", "spark"} <= set(listed("in a feature"))
 

@@ -61,5 +61,4 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
         records=replace(flow.records, dead_letters=replace(letters, topic=scratch_topic(letters.topic, lane))),
         ledger=replace(flow.ledger, prunes=False),
         verification=Verification(),
-        features={kind: one.in_lane() for kind, one in flow.features.items()},
     )

@@ -81,10 +81,6 @@ class FeatureSettings:
         """Return for what a run writes markers to the target's topics (WriteTxnMarkers); empty: it does not."""
         return ""
 
-    def in_lane(self) -> Self:
-        """Return the settings in a backfill or a drill, which does nothing but copy."""
-        return self
-
 
 @cache
 def feature_settings() -> dict[str, type[FeatureSettings]]:

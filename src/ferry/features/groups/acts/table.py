@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
-from ferry.features.groups.acts.blank_maps import maps_of
-from ferry.features.groups.acts.offset_maps import PartitionMap
+from ferry.features.groups.acts.flow_maps import maps_of
 from ferry.features.groups.rules.offset_map import Translated
 from ferry.features.groups.rules.selection import is_own
 from ferry.features.groups.rules.table import GroupsOfSide, GroupTable, NotShown, group_tables, narrowed, places_of
+from ferry.features.groups.rules.translated import Maps
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -134,7 +134,7 @@ def _is_mute(group: ListedGroup) -> bool:
 
 async def _maps(
     flow: FlowConfig, connections: EitherSide, source: GroupsOfSide, lacking: _Lacking
-) -> Mapping[TopicPartition, PartitionMap]:
+) -> Mapping[TopicPartition, Maps]:
     """Return the offset maps of the partitions on which the source's groups have offsets; none before the first run."""
     asked: dict[TopicPartition, set[int]] = {}
     for places in source.offsets.values():
@@ -149,7 +149,7 @@ async def _maps(
         return {}
 
 
-def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, PartitionMap]) -> set[str]:
+def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, Maps]) -> set[str]:
     """Return why offsets of the source's groups are not translated, each reason once."""
     standing = ((place, one.offset) for places in source.offsets.values() for place, one in places.items())
     return {why for place, offset in standing if place in maps and (why := maps[place].trouble_at(offset)) is not None}

@@ -6,9 +6,11 @@ import base64
 import uuid
 from typing import Any
 
+from ferry.kafka.connect import codes
 from tests.pure.answers.stories import IDENTITY, begun
 from tests.pure.answers.world import World
 from tests.pure.decide.test_museum import EXHIBITS, exhibit
+from tests.pure.scripted.faults import At, Fault
 
 DEALT = next(path for path in EXHIBITS if path.stem == "dealt" and "11-28" in str(path))
 
@@ -88,3 +90,16 @@ def test_a_group_before_the_first_copied_record_gets_an_offset_in_the_live_lane(
     assert made.ask("run", "a->b", "--id", "r1").code == 0
     found = drilled(made)["billing"]
     assert (found["committed"], found["note"]) == (1, "")
+
+
+def test_a_group_that_the_source_hides_is_not_called_absent(made: World) -> None:
+    begun(made, topics={"orders": 1})
+    made.commit(made.a, "billing", orders_0=4)
+    assert made.ask("run", "a->b", "--id", "r1").code == 0
+    del made.a.groups["billing"]  # a login without DESCRIBE on it is not given it in a list
+    code = codes.GROUP_AUTHORIZATION_FAILED
+    made.a.faults.append(Fault(api="OffsetFetch", code=code, at=At.LISTED, key="billing", times=10**6))
+    notes = made.ask("drills", "tabletop", "a->b").body["notes"]
+    assert [note for note in notes if "billing" in note and "DESCRIBE" in note]
+    named = made.ask("drills", "partial", "a->b", "--group", "billing", "--approve-by", "bob")
+    assert (named.code, "DESCRIBE" in named.body["summary"]) == (2, True)

@@ -17,11 +17,12 @@ from ferry.features.groups.acts.flow_maps import maps_of
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
 from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.acts.repartitioned import dealt_of
-from ferry.features.groups.acts.translated import deals
+from ferry.features.groups.acts.translated import deals, group_rules, is_merged
 from ferry.features.groups.rules.both_ways import BothWays, ForwardAlone
+from ferry.features.groups.rules.codec import held_groups
 from ferry.features.groups.rules.outside import OutsideGroup
 from ferry.features.groups.rules.repartition_map import read_of
-from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own, merged_sentence
+from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, asked_by_name, is_own, merged_sentence
 from ferry.features.groups.rules.translated import Maps
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.features.switch.rules.passed_over import by_partition, unread_of
@@ -90,6 +91,9 @@ class ScratchGroups:
             if self.flow.groups.filter.takes(name) and not is_own(name) and (self.only is None or name in self.only)
         ]
         names = [group.name for group in wanted if group.kind not in NOT_TRANSLATABLE]
+        rules = group_rules(self.flow, only=self.only)
+        held = held_groups(await self.connections.view(), self.flow.lane, rules.concern)
+        names += asked_by_name(self.flow.groups.filter.include.items, rules, listed.groups, held)
         fetched = await fetch_offsets(source, dict.fromkeys(names), stable=False)
         offsets = fetched.found
         self.shares.update(group.name for group in wanted if group.kind in NOT_TRANSLATABLE)
@@ -117,7 +121,7 @@ class ScratchGroups:
         asked: dict[TopicPartition, set[int]] = {}
         for places in taken.values():
             for place, at in places.items():
-                if not is_live or not (self._merges(place.topic) or is_dealt(place.topic)):
+                if not is_live or not (is_merged(flow, place.topic) or is_dealt(place.topic)):
                     asked.setdefault(place, set()).add(at.offset)
         maps: Mapping[TopicPartition, Maps] = {}
         if asked and begun:
@@ -131,7 +135,7 @@ class ScratchGroups:
                     continue
                 standing = GroupPosition(group=group, source=place, offset=at.offset, is_window=not is_live)
                 made = maps.get(place)
-                if is_live and self._merges(place.topic):
+                if is_live and is_merged(flow, place.topic):
                     standing = replace(standing, why=merged_sentence(flow.flow, group, place.topic))
                 elif made is not None and (why := made.trouble_at(at.offset)) is not None:
                     standing = replace(standing, why=why)
@@ -148,9 +152,6 @@ class ScratchGroups:
                 unread = unread_of(passed, [(TopicPartition(topic, number), at) for number, at in enumerate(read)])
                 ones += dealt_positions(group, topic, read, led[topic], unread)
         return found
-
-    def _merges(self, topic: str) -> bool:
-        return self.flow.topics.merge.matches(topic)
 
     def _takes(self, topic: str, topics: Collection[str] | None) -> bool:
         return self.flow.topics.selection.takes(topic) and (topics is None or topic in topics)

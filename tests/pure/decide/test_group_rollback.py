@@ -112,7 +112,7 @@ OTHER = TopicPartition("primary.users", 3)
 @pytest.mark.parametrize(
     ("hidden", "place", "why"),
     [
-        ({"failed": {"app": "group app may not be seen"}}, None, Why.FAILED),
+        ({"failed": {"app": "hidden"}}, None, Why.FAILED),
         ({"denied": {"app": frozenset({PLACE.topic})}}, None, Why.FAILED),
         ({"pending": {"app": frozenset({PLACE})}}, PLACE, Why.PENDING),
     ],

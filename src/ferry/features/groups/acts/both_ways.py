@@ -25,7 +25,7 @@ async def both_ways(
 
     A source partition has records there that came from the target. The flow skips them. The ledger of the
     opposite flow, which is on the source, shows where they are on the target. If this login may not see that ledger,
-    the flow's own maps count where they pass over none of these records. Raises Unreachable.
+    the flow's own maps count where they skip none of these records. Raises Unreachable.
     """
     found: dict[TopicPartition, Maps] = dict(maps)
     alias = flow.flow.source

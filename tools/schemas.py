@@ -361,6 +361,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
                     now=(of_type(int | None), "null: none"),
                 )
             ),
+            not_compared=(many(of(LEFT)), "offsets that could not be read; the exit code is 1 when it is not empty"),
         ),
     ),
     "groups-rollback": (

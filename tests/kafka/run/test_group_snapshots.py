@@ -31,7 +31,7 @@ def test_what_lay_there_before_can_be_had_back(groups: Groups) -> None:
         (first,) = kept.all()
         assert (first.who, first.groups) == ("", 3)
         named = kept.take(KEPT, "ann@desk")
-        assert kept.diff(named.name) == (named, [])
+        assert kept.diff(named.name) == (named, [], [])
         assert {(one.group, one.then, one.now) for one in kept.diff(first.name)[1]} == {
             (groups.name("app"), None, 15),
             (groups.name("busy"), 1, 15),

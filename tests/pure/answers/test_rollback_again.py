@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.errors import Unreachable
+from ferry.kafka.connect import codes
 from ferry.kafka.groups.offsets import commit_offsets
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.codec import encode
@@ -17,6 +18,7 @@ from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import Answer, World, world
+from tests.pure.scripted.faults import At, Fault
 
 pytestmark = pytest.mark.slow
 COMMIT = "ferry.features.groups.acts.snapshots.commit_offsets"
@@ -96,6 +98,44 @@ def test_after_a_rollback_no_offset_there_is_of_ferry(made: World) -> None:
     assert rollback(made, "r2").code == 0
     made.commit(made.b, "billing", **{"a.users_0": 7})
     assert run_on(made) == 7
+
+
+def test_after_a_rollback_runs_move_no_part_of_the_group(tmp_path: Path) -> None:
+    """Of its partitions one is written back, one has the snapshot's offset, and the snapshot lacks one."""
+    with world(tmp_path) as made:
+        begun(made, topics={"orders": 3})
+        made.commit(made.a, "billing", orders_0=4, orders_1=6)
+        assert made.ask("run", "a->b", "--id", "r1").code == 0
+        assert made.ask("groups", "snapshot", "a->b", "--snapshot", "before").code == 0
+        made.commit(made.a, "billing", orders_0=9, orders_2=3)
+        assert made.ask("groups", "sync", "a->b").code == 0
+        assert rollback(made, "before").code == 0
+        there = {place: at for place, (at, _) in made.b.groups["billing"].items()}
+        assert sorted(there.values()) == [3, 4, 6]
+        made.commit(made.a, "billing", orders_0=10, orders_1=8, orders_2=6)
+        left = made.ask("groups", "sync", "a->b").body["left"]
+        assert {one["why"] for one in left} == {"moved"}
+        assert {place: at for place, (at, _) in made.b.groups["billing"].items()} == there
+        assert made.ask("groups", "sync", "a->b", "--force").code == 0
+        assert all(at > there[place] for place, (at, _) in made.b.groups["billing"].items())
+
+
+@pytest.mark.parametrize(
+    ("code", "where", "why"),
+    [
+        (codes.GROUP_AUTHORIZATION_FAILED, At.LISTED, "failed"),
+        (codes.TOPIC_AUTHORIZATION_FAILED, At.INNER, "failed"),
+        (codes.UNSTABLE_OFFSET_COMMIT, At.INNER, "pending"),
+    ],
+)
+def test_a_group_that_cannot_be_read_is_not_called_different(made: World, code: int, where: At, why: str) -> None:
+    made.b.faults.append(Fault(api="OffsetFetch", code=code, at=where, times=10**6))
+    found = made.ask("groups", "diff", "a->b", "--snapshot", "r3")
+    assert (found.code, found.body["differences"]) == (1, [])
+    assert [(one["group"], one["why"]) for one in found.body["not_compared"]] == [("billing", why)]
+    assert "billing" in made.ask("groups", "diff", "a->b", "--snapshot", "r3", output="table").out
+    back = made.ask("groups", "rollback", "a->b", "--snapshot", "r3", "--dry-run")
+    assert (back.body["writes"], [one["why"] for one in back.body["left"]]) == ([], [why])
 
 
 def test_a_rollback_ends_when_another_process_writes_the_group(made: World, monkeypatch: pytest.MonkeyPatch) -> None:

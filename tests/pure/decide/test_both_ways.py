@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.errors import Refused
 from ferry.features.groups.acts.offset_maps import PartitionMap
-from ferry.features.groups.rules.both_ways import BothWays, chosen
+from ferry.features.groups.rules.both_ways import BothWays, ForwardAlone, chosen
 from ferry.features.groups.rules.offset_map import Ahead, Exact, InGap, OffsetMap, Translated
-from ferry.model import Receipt, Segment, TopicPartition
+from ferry.model import Gap, Receipt, RefusalKind, Segment, TopicPartition
 from ferry.model.segment import joined
 from tests.pure.decide.values import RECEIPT
 
@@ -87,6 +89,32 @@ def test_a_group_reads_on_where_it_was_in_each_phase(pair: tuple[Log, Log]) -> N
         again = sorted(record for record in read & on_there.keys() if on_there[record] >= goes_on)
         passed = sorted(record for record in on_there.keys() - read if on_there[record] < goes_on)
         assert (again, passed) == ([], []), (offset, found)
+
+
+@given(logs())
+def test_the_map_of_one_flow_alone_leads_past_no_record_that_a_group_has_not_read(pair: tuple[Log, Log]) -> None:
+    here, there = pair
+    receipts = there.receipts
+    forward = None
+    if receipts:
+        holes = [(one.end, other.start) for one, other in pairwise(receipts) if one.end < other.start]
+        forward = replace(
+            _map(OffsetMap.forward(receipts, stands_at=len(there.records))),
+            gaps=tuple(
+                Gap(source=PLACE, start=start, end=end, why=RefusalKind.LOOP, run="r", at_ms=1) for start, end in holes
+            ),
+        )
+    alone = ForwardAlone(forward=forward, place=PLACE, why="hidden")
+    read_here, on_there = here.places(), there.places()
+    for offset in range(len(here.records) + 1):
+        if (why := alone.trouble_at(offset)) is not None:
+            assert why == "hidden"
+            with pytest.raises(Refused):
+                alone.translate(offset)
+            continue
+        goes_on = alone.translate(offset).offset
+        read = {record for record, at in read_here.items() if at < offset}
+        assert not [record for record in on_there.keys() - read if on_there[record] < goes_on], offset
 
 
 def test_a_group_that_has_read_all_of_both_flows_goes_on_after_the_later_copy() -> None:

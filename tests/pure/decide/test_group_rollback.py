@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,9 +99,36 @@ def test_what_is_there_already_is_counted() -> None:
 
 def test_differences_are_told_by_group_and_partition() -> None:
     saved = {"a": {PLACE: Saved(at(5), None)}, "b": {PLACE: Saved(None, 7)}, "c": {PLACE: Saved(at(1), None)}}
-    found = differences(saved, {"a": {PLACE: at(6)}, "b": {PLACE: at(7)}, "c": {PLACE: at(1)}})
-    assert [(one.group, one.then, one.now) for one in found] == [("a", 5, 6), ("b", None, 7)]
-    assert [(one.then, one.now) for one in differences({"a": saved["a"]}, {})] == [(5, None)]
+    there = TargetGroups(listed={}, offsets={"a": {PLACE: at(6)}, "b": {PLACE: at(7)}, "c": {PLACE: at(1)}})
+    found, left = differences("backup", saved, there)
+    assert ([(one.group, one.then, one.now) for one in found], left) == ([("a", 5, 6), ("b", None, 7)], [])
+    found, left = differences("backup", {"a": saved["a"]}, TargetGroups(listed={}, offsets={}))
+    assert ([(one.then, one.now) for one in found], left) == ([(5, None)], [])
+
+
+OTHER = TopicPartition("primary.users", 3)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "place", "why"),
+    [
+        ({"failed": {"app": "hidden"}}, None, Why.FAILED),
+        ({"denied": {"app": frozenset({PLACE.topic})}}, None, Why.FAILED),
+        ({"pending": {"app": frozenset({PLACE})}}, PLACE, Why.PENDING),
+    ],
+    ids=["the group", "a topic", "a transaction"],
+)
+def test_what_could_not_be_read_is_no_difference_and_not_written_over(
+    hidden: dict[str, Any], place: TopicPartition | None, why: Why
+) -> None:
+    target = TargetGroups(listed={}, offsets={"app": {OTHER: at(1)}}, **hidden)
+    saved = {"app": {PLACE: Saved(at(5), 9), OTHER: Saved(at(2), 1)}}
+    found, left = differences("backup", saved, target)
+    assert [(one.place, one.now) for one in found] == ([] if "failed" in hidden else [(OTHER, 1)])
+    assert [(one.group, one.place, one.why) for one in left] == [("app", place, why)]
+    decided = decide_rollback("backup", saved, target, {}, force=True)
+    assert (decided.writes, decided.unchanged) == ({}, 0)
+    assert [(one.place, one.why) for one in decided.left] == [(place, why)]
 
 
 OFFSETS = st.dictionaries(
@@ -153,4 +182,5 @@ def test_until_its_commit_a_rollback_keeps_what_ferry_has_on_the_target(
     own = HeldGroup(offsets=both if held is None else {PLACE: held, **both}, sources={}, renewed_ms=7)
     before = held_before(own, [PLACE], {} if there is None else {PLACE: at(there)})
     assert before.offsets == (both if kept is None else {PLACE: kept, **both})
-    assert (before.renewed_ms, held_after(before, [PLACE]).offsets) == (7, both)
+    assert (before.renewed_ms, held_after(before, []).offsets) == (7, {})
+    assert held_after(before, [other, OTHER]).offsets == both

@@ -1,12 +1,14 @@
-"""Groups whose coordinator has died: they are asked at the broker that has them then."""
+"""Groups whose coordinator has died: they are asked at the broker that has them then, or its silence is named."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from typing import Any
 
 import pytest
 
+from ferry.errors import Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.groups.listing import describe_groups, list_groups
@@ -78,3 +80,27 @@ def test_groups_whose_coordinator_dies_are_asked_at_the_next_one(
         listed = cluster.loop.run(list_groups, cluster).groups.values()  # over a connection to each broker
         die(brokers)
         cluster.loop.run(partial(act, cluster, listed))
+
+
+@pytest.mark.parametrize(
+    "how", [{"code": codes.COORDINATOR_LOAD_IN_PROGRESS, "at": At.OUTER}, {"lost": True}, {"held": True}], ids=str
+)
+def test_a_broker_that_stays_silent_hides_its_own_groups_alone(how: dict[str, Any]) -> None:
+    brokers = WholeBrokers(alias="three", nodes=(1, 2, 3))
+    brokers.topic(TOPIC)
+    for number, group in enumerate(GROUPS):
+        brokers.coordinators[group] = 1 + number % 3
+        brokers.groups[group] = {PLACE: (1, "")}
+    brokers.faults.append(Fault(api="ListGroups", times=10**6, only=lambda asked: asked.node == 2, **how))
+    with scripted(brokers) as (_, (cluster,)):
+        listed = cluster.loop.run(list_groups, cluster)
+    assert listed.groups.keys() == {group for group, node in brokers.coordinators.items() if node != 2}
+    assert listed.silent.keys() == {2}
+
+
+def test_brokers_that_are_all_silent_list_nothing() -> None:
+    brokers = WholeBrokers(alias="three", nodes=(1, 2, 3))
+    code = codes.COORDINATOR_LOAD_IN_PROGRESS
+    brokers.faults.append(Fault(api="ListGroups", code=code, at=At.OUTER, times=10**6, skip=2))
+    with scripted(brokers) as (_, (cluster,)), pytest.raises(Unreachable):
+        cluster.loop.run(list_groups, cluster)

@@ -47,8 +47,9 @@ async def list_groups(cluster: Cluster) -> ListedGroups:
     """Return all groups that this login may see (KIP-518, KIP-848): every broker lists those that it coordinates.
 
     `sees_all_groups` reports whether these are all groups.
-    Brokers before 3.8 do not report the kind, those before 2.6 no state either. Brokers that are still loading their
-    groups are asked again within the cluster's patience. Raises Refused; Unreachable when no broker answered.
+    Brokers before 3.8 do not report the kind, those before 2.6 no state either. All brokers are asked again within the
+    cluster's patience while one is silent, or still loads its groups. Raises Refused; Unreachable when no broker
+    answered in the end.
     """
     asked = _Listing(cluster)
     try:
@@ -87,7 +88,7 @@ async def sees_all_groups(cluster: Cluster) -> bool | None:
 
 
 class _Listing:
-    """The brokers that have not listed their groups yet, asked round by round."""
+    """The brokers of a cluster, asked round by round until each of them has listed its groups in the same round."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.groups: dict[str, ListedGroup] = {}
@@ -96,12 +97,15 @@ class _Listing:
         self._cluster = cluster
 
     async def round(self) -> None:
-        """Ask all brokers that are left; raise Retryable when one of them has not answered."""
+        """Ask all brokers; raise Retryable when one of them has not answered.
+
+        Groups that moved away from a silent broker are listed by brokers that answered in the round before.
+        """
         cluster = self._cluster
         await cluster.refresh(())  # a broker that is gone has no groups any more
         self.silent.clear()
-        left = [node for node in cluster.brokers if node not in self.answered]
-        answers = [(node, cluster.loop.call_soon_with_future(partial(self._within, node))) for node in left]
+        self.answered.clear()
+        answers = [(node, cluster.loop.call_soon_with_future(partial(self._within, node))) for node in cluster.brokers]
         for node, answer in answers:
             try:
                 listed = await answer
@@ -111,8 +115,6 @@ class _Listing:
             self.answered.add(node)
             self.groups |= {group.group_id: _listed(group) for group in listed.groups}
         if self.silent:
-            # Groups that moved away from a silent broker are listed by brokers that have answered before.
-            self.answered.clear()
             raise Retryable(next(iter(self.silent.values())))
 
     async def _within(self, node: int) -> Any:

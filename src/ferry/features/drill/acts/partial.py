@@ -110,11 +110,14 @@ class PartialDrill:
         """Return the flow's topics that the named groups have offsets of. Raises Refused for a group without one."""
         groups = ScratchGroups(flow=self._flow, connections=connections, only=self._options.groups)
         standings = connections.run(lambda: groups.standings(None))
-        self._refuse_missing(standings, "the flow's topics")
+        self._refuse_missing(standings, groups, "the flow's topics")
         return frozenset(one.source.topic for some in standings.values() for one in some)
 
-    def _refuse_missing(self, standings: Collection[str], where: str) -> None:
+    def _refuse_missing(self, standings: Collection[str], groups: ScratchGroups, where: str) -> None:
         missing = sorted((self._options.groups or frozenset()) - set(standings))
+        unknown = [why for group in missing if (why := groups.unreported.get(f"group {group}")) is not None]
+        if unknown:
+            raise Refused(unknown[0])
         if missing:
             raise Refused(
                 f"group {missing[0]} of {self._flow.flow.source} has no offset on {where}, or the flow leaves it out: "
@@ -169,7 +172,7 @@ class PartialDrill:
         ):
             standings = connections.run(lambda: groups.standings(self._topics))
             found.note_groups(groups)
-            self._refuse_missing(standings, "these topics")
+            self._refuse_missing(standings, groups, "these topics")
             left: dict[str, str] = {}
             if standings:
                 run = f"{self._options.drill}-groups-{secrets.token_hex(2)}"

@@ -5,18 +5,25 @@ In the live lane the groups keep their own names, and the drill only reads where
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ferry.config.flow.clients import flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Superseded
 from ferry.features.drill.acts.next_records import next_records
-from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
-from ferry.features.groups.acts.offset_maps import offset_maps
+from ferry.features.drill.rules.group_positions import GroupPosition, Record, dealt_positions, is_same, moved
+from ferry.features.groups.acts.flow_maps import maps_of
+from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
 from ferry.features.groups.acts.outside import groups_outside
+from ferry.features.groups.acts.repartitioned import dealt_of
+from ferry.features.groups.acts.translated import deals, group_rules, is_merged
+from ferry.features.groups.rules.both_ways import BothWays, ForwardAlone
+from ferry.features.groups.rules.codec import held_groups
 from ferry.features.groups.rules.outside import OutsideGroup
-from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own
+from ferry.features.groups.rules.repartition_map import read_of
+from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, asked_by_name, is_own, merged_sentence
+from ferry.features.groups.rules.translated import Maps
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.features.switch.rules.passed_over import by_partition, unread_of
 from ferry.kafka.fetch.requests import READ_COMMITTED
@@ -25,9 +32,11 @@ from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.runs import newest_run
 from ferry.messages.catalogue import sentence
-from ferry.model import CommittedOffset, RecordContent, TopicPartition, scratch_topic
+from ferry.model import CommittedOffset, RecordContent, TopicPartition, lane_kind, scratch_topic
 from ferry.model.evidence import GroupMoved
 from ferry.plan.gather import isolation_of
+
+GroupOffsets = Mapping[str, Mapping[TopicPartition, CommittedOffset]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +91,9 @@ class ScratchGroups:
             if self.flow.groups.filter.takes(name) and not is_own(name) and (self.only is None or name in self.only)
         ]
         names = [group.name for group in wanted if group.kind not in NOT_TRANSLATABLE]
+        rules = group_rules(self.flow, only=self.only)
+        held = held_groups(await self.connections.view(), self.flow.lane, rules.concern)
+        names += asked_by_name(self.flow.groups.filter.include.items, rules, listed.groups, held)
         fetched = await fetch_offsets(source, dict.fromkeys(names), stable=False)
         offsets = fetched.found
         self.shares.update(group.name for group in wanted if group.kind in NOT_TRANSLATABLE)
@@ -93,32 +105,52 @@ class ScratchGroups:
             left_out = await groups_outside(self.flow, source, listed.groups, only=topics)
             self.outside[:] = left_out.groups
             self.hidden.update([left_out.hidden] if left_out.hidden else [])
+        taken = {
+            group: {place: at for place, at in sorted(places.items()) if self._takes(place.topic, topics)}
+            for group, places in offsets.items()
+        }
+        return await self._placed({group: places for group, places in taken.items() if places})
+
+    async def _placed(self, taken: GroupOffsets) -> dict[str, list[GroupPosition]]:
+        """Translate offsets: in the live lane as a run and a switch do, in a drill's own lane by its copies alone."""
+        flow, connections = self.flow, self.connections
+        is_live = lane_kind(flow.lane) is None
+        begun = bool((await connections.view()).runs)
+        led = await dealt_of(flow, connections, taken.values()) if is_live and begun else {}
+        is_dealt = deals(flow, await connections.view())
         asked: dict[TopicPartition, set[int]] = {}
-        for places in offsets.values():
+        for places in taken.values():
             for place, at in places.items():
-                if self._takes(place.topic, topics):
+                if not is_live or not (is_merged(flow, place.topic) or is_dealt(place.topic)):
                     asked.setdefault(place, set()).add(at.offset)
-        view = await self.connections.view()
-        maps = await offset_maps(self.connections, self.flow.lane, asked) if asked and view.runs else {}
-        passed = by_partition(await look_at_passed(self.flow, self.connections))
+        maps: Mapping[TopicPartition, Maps] = {}
+        if asked and begun:
+            maps = await (maps_of(flow, connections, asked) if is_live else offset_maps(connections, flow.lane, asked))
+        passed = by_partition(await look_at_passed(flow, connections))
         found: dict[str, list[GroupPosition]] = {}
-        for group, places in offsets.items():
-            for place, at in sorted(places.items()):
-                if not self._takes(place.topic, topics):
+        for group, places in taken.items():
+            ones = found[group] = []
+            for place, at in places.items():
+                if place.topic in led:
                     continue
+                standing = GroupPosition(group=group, source=place, offset=at.offset, is_window=not is_live)
                 made = maps.get(place)
-                standing = GroupPosition(group=group, source=place, offset=at.offset)
-                if made is not None:
-                    standing = GroupPosition(
-                        group=group,
-                        source=place,
-                        offset=at.offset,
+                if is_live and is_merged(flow, place.topic):
+                    standing = replace(standing, why=merged_sentence(flow.flow, group, place.topic))
+                elif made is not None and (why := made.trouble_at(at.offset)) is not None:
+                    standing = replace(standing, why=why)
+                elif made is not None:
+                    standing = replace(
+                        standing,
                         target=made.target,
                         became=made.translate(at.offset),
                         unread=unread_of(passed, [(place, at.offset)]),
-                        copied_end=made.offsets.end,
+                        copied_end=_copied_end(made),
                     )
-                found.setdefault(group, []).append(standing)
+                ones.append(standing)
+            for topic, read in read_of({place: at.offset for place, at in places.items()}, led).items():
+                unread = unread_of(passed, [(TopicPartition(topic, number), at) for number, at in enumerate(read)])
+                ones += dealt_positions(group, topic, read, led[topic], unread)
         return found
 
     def _takes(self, topic: str, topics: Collection[str] | None) -> bool:
@@ -139,6 +171,7 @@ class ScratchGroups:
                 raise Superseded(sentence("superseded.drill", lane=lane, what=what))
 
         standings = await self.standings(topics)
+        troubled = {group: one.why for group, ones in standings.items() for one in reversed(ones) if one.why}
         wanted = {
             self.name(group): {
                 one.target: CommittedOffset(offset=one.became.offset)
@@ -146,13 +179,14 @@ class ScratchGroups:
                 if one.target is not None and one.became is not None and one.is_committed
             }
             for group, ones in standings.items()
+            if group not in troubled
         }
         done = await commit_offsets(
             self.connections.target,
             {group: to for group, to in wanted.items() if to},
             last_check=LastCheck(check),
         )
-        refused = {}
+        refused = dict(troubled)
         for group in standings:
             name = self.name(group)
             if name in done.failed:
@@ -183,11 +217,14 @@ class ScratchGroups:
         self, done: Rehearsed, there: dict[TopicPartition, dict[int, RecordContent | None]]
     ) -> tuple[GroupMoved, ...]:
         """Return the groups, each with whether it gets the same next record at the target as at the source."""
-        here = await self._read_all({(one.source, one.offset) for one in done.committed}, at_source=True)
+        whole = {(one.source, one.offset) for one in done.committed if not one.dealt}
+        here = await self._read_all(whole, at_source=True)
         found = []
         for group, standings in sorted(done.standings.items()):
             same = {}
             for one in standings:
+                if one.dealt:  # no single record is next
+                    continue
                 if one.is_committed and one.target is not None and one.became is not None and group not in done.refused:
                     next_here = here[one.source][one.offset]
                     next_there = there.get(one.target, {}).get(one.became.offset)
@@ -227,6 +264,16 @@ class ScratchGroups:
                 found.setdefault(place, {})[first[place]] = record
             left = [(place, offset) for place, offset in left if offset not in found[place]]
         return found
+
+
+def _copied_end(made: Maps) -> int:
+    """Return the source offset at which copies end, of the flow and of the opposite one."""
+    if isinstance(made, PartitionMap):
+        return made.offsets.end
+    ways: list[Maps | None] = [made.forward] if isinstance(made, BothWays | ForwardAlone) else []
+    if isinstance(made, BothWays):
+        ways.append(made.backward)
+    return max((_copied_end(one) for one in ways if one is not None), default=0)
 
 
 def _record(content: RecordContent | None) -> Record | None:

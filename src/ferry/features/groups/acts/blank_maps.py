@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.groups.acts.offset_maps import Asked, PartitionMap, offset_maps
-from ferry.features.groups.acts.translated import deals, dealt_maps
+from ferry.features.groups.acts.offset_maps import PartitionMap
 from ferry.features.groups.rules.offset_map import OffsetMap
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
-from ferry.lane.connections import TargetConnection
 from ferry.model import TopicPartition
-
-
-async def maps_of(flow: FlowConfig, connections: TargetConnection, asked: Asked) -> dict[TopicPartition, PartitionMap]:
-    """Return the offset maps of the flow's own lane, and blank ones of what it takes and has no receipts of."""
-    maps = await offset_maps(connections, flow.lane, asked) if asked else {}
-    maps |= dealt_maps(flow, asked.keys() - maps.keys(), deals(flow, await connections.view())) if asked else {}
-    blank = [place for place in asked if place not in maps and flow.topics.selection.takes(place.topic)]
-    return maps | await blank_maps(flow, connections.target, blank) if blank else maps
 
 
 async def blank_maps(

@@ -242,9 +242,9 @@ class GroupSync:
         )
         asked = {place: some for place, some in asked.items() if place.topic not in repartitioned}
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
+        if blank := {place for place in asked.keys() - maps.keys() if place.topic not in other}:
+            maps |= await blank_maps(self.flow, self.connections.target, blank)
         led = await both_ways(self.flow, self.connections, asked, maps)
-        if blank := {place for place in asked.keys() - led.keys() if place.topic not in other}:
-            led |= await blank_maps(self.flow, self.connections.target, blank)
         known = replace(
             rules,
             takes_topic=lambda topic: copied.get(topic, False),

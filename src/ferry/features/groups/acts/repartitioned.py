@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from ferry.config.flow.flow import FlowConfig
+from ferry.features.groups.acts.translated import deals
 from ferry.features.groups.rules.map_check import Cut, Present, dealt_cut, dealt_trouble
-from ferry.features.groups.rules.repartition_map import DealtMap, DealtPlace, connected, goes_back_to
+from ferry.features.groups.rules.repartition_map import DealtMap, DealtPlace, connected, goes_back_to, read_of
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections, TargetConnection
@@ -18,7 +20,21 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.source_reads import reads_of_units
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import family
-from ferry.model import Era, Offsets, TopicPartition
+from ferry.model import CommittedOffset, Era, Offsets, TopicPartition
+
+
+async def dealt_of(
+    flow: FlowConfig, connection: TargetConnection, groups: Iterable[Mapping[TopicPartition, CommittedOffset]]
+) -> dict[str, DealtMap]:
+    """Return, by source topic, the maps of the repartitioned topics that the flow takes, for these groups' offsets."""
+    some = [{place: at.offset for place, at in offsets.items()} for offsets in groups]
+    is_dealt = deals(flow, await connection.view())
+    topics = {place.topic for offsets in some for place in offsets if flow.topics.selection.takes(place.topic)}
+    reads: dict[str, set[Offsets]] = {topic: set() for topic in topics if is_dealt(topic)}
+    for offsets in some:
+        for topic, read in read_of(offsets, reads).items():
+            reads[topic].add(read)
+    return await maps_of_dealt(connection, flow.lane, reads) if reads else {}
 
 
 async def maps_of_dealt(

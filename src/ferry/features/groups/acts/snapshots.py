@@ -44,7 +44,7 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.ledger import LedgerView, overwritten
-from ferry.model import GroupOutcome, LedgerRecord, Record, TopicPartition
+from ferry.model import GroupOutcome, LedgerRecord, Left, Record, TopicPartition
 
 
 class GroupSnapshots:
@@ -128,16 +128,22 @@ class GroupSnapshots:
             await self._connection.ledger.append(dropped_snapshots(view, self._lane, [snapshot.name]))
         return snapshot
 
-    def diff(self, name: str | None, only: frozenset[str] | None = None) -> tuple[Snapshot, list[Difference]]:
-        """Return how the target differs from a snapshot (None: the newest); BadInput when there is none."""
+    def diff(
+        self, name: str | None, only: frozenset[str] | None = None
+    ) -> tuple[Snapshot, list[Difference], list[Left]]:
+        """Return how the target differs from a snapshot (None: the newest), and which offsets could not be read.
+
+        BadInput when there is none.
+        """
         return self._connection.run(partial(self._diff, name, only))
 
-    async def _diff(self, name: str | None, only: frozenset[str] | None) -> tuple[Snapshot, list[Difference]]:
+    async def _diff(
+        self, name: str | None, only: frozenset[str] | None
+    ) -> tuple[Snapshot, list[Difference], list[Left]]:
         view = await self._connection.view()
         snapshot = self._named(view, name)
         saved = await self._saved(view, snapshot, only)
-        target = await self._target(saved)
-        return snapshot, differences(saved, target.offsets)
+        return snapshot, *differences(self._flow.flow.target, saved, await self._target(saved))
 
     def rollback(
         self,
@@ -150,8 +156,8 @@ class GroupSnapshots:
     ) -> tuple[Snapshot, Rollback, GroupOutcome | None]:
         """Write a snapshot's offsets back. What is there now becomes the snapshot `run`, so this can be undone, too.
 
-        From then on runs leave these offsets where they are. The outcome is None for a dry run. Raises StoodBack, with
-        nothing more written to the target, when the flow was paused since the ledger was read.
+        From then on runs leave all offsets of these groups where they are. The outcome is None for a dry run. Raises
+        StoodBack, with nothing more written to the target, when the flow was paused since the ledger was read.
         """
         return self._connection.run(partial(self._rollback, name, run, only, force, dry_run))
 
@@ -200,7 +206,7 @@ class GroupSnapshots:
         )
         done = await commit_offsets(self._connection.target, decided.writes, last_check=last)
         forgotten = [
-            group_record(self._lane, group, held_after(kept[group], places), run=run, at_ms=now_ms)
+            group_record(self._lane, group, held_after(kept[group], offsets.keys() - places), run=run, at_ms=now_ms)
             for group, offsets in decided.writes.items()
             if (places := written(group, offsets, done))
         ]
@@ -258,6 +264,10 @@ class GroupSnapshots:
         target = self._connection.target
         listed = await list_groups(target)
         read = await fetch_offsets(target, {group: list(places) for group, places in saved.items()}, stable=True)
-        pending = {group: f"group {group} has an undecided transaction on {target.alias}" for group in read.pending}
-        failed = {group: str(error) for group, error in read.failed.items()}
-        return TargetGroups(listed=listed.groups, offsets=read.found, failed=failed | pending)
+        return TargetGroups(
+            listed=listed.groups,
+            offsets=read.found,
+            pending=read.pending,
+            denied=read.denied,
+            failed={group: str(error) for group, error in read.failed.items()},
+        )

@@ -9,11 +9,13 @@ from typing import TypeVar
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
-from ferry.features.groups.acts.blank_maps import maps_of
-from ferry.features.groups.acts.offset_maps import PartitionMap
+from ferry.features.groups.acts.flow_maps import maps_of
+from ferry.features.groups.acts.translated import group_rules, is_merged
+from ferry.features.groups.rules.codec import held_groups
 from ferry.features.groups.rules.offset_map import Translated
-from ferry.features.groups.rules.selection import is_own
+from ferry.features.groups.rules.selection import asked_by_name, is_own, merged_sentence
 from ferry.features.groups.rules.table import GroupsOfSide, GroupTable, NotShown, group_tables, narrowed, places_of
+from ferry.features.groups.rules.translated import Maps
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -72,7 +74,8 @@ async def _find(
     renamed = {topic: flow.copy_of(topic) for topic in topics}
     names = topics.union(renamed.values())
     sides: dict[str, GroupsOfSide] = {flow.flow.source: GroupsOfSide(), flow.flow.target: GroupsOfSide()}
-    for cluster, looking in connections.both(partial(_standing, flow, groups, lacking)):
+    named = groups or await _by_name(flow, connections)
+    for cluster, looking in connections.both(partial(_standing, flow, groups, named, lacking)):
         try:
             side = await looking
         except FerryError as error:
@@ -80,9 +83,14 @@ async def _find(
             lacking.note(cluster, error)
             continue
         sides[cluster.alias] = narrowed(side, names) if names else side
-    maps = await _maps(flow, connections, sides[flow.flow.source], lacking)
+    topics_here = {place.topic for places in sides[flow.flow.source].offsets.values() for place in places}
+    merged = {topic for topic in topics_here if is_merged(flow, topic)}
+    maps = await _maps(flow, connections, sides[flow.flow.source], merged, lacking)
     for why in sorted(_troubles(sides[flow.flow.source], maps)):
         lacking.note(connections.target, why)
+    for group, places in sorted(sides[flow.flow.source].offsets.items() if merged else ()):
+        for topic in sorted({place.topic for place in places} & merged):
+            lacking.note(connections.target, merged_sentence(flow.flow, group, topic), group)
     stood_on = {alias: places_of(side) for alias, side in sides.items()}
     stood_on[flow.flow.target] |= {one.target for one in maps.values()}
     for cluster, ends in connections.both(partial(_ends, stood_on, lacking)):
@@ -95,7 +103,7 @@ async def _find(
         return None if made is None or made.trouble_at(offset) is not None else (made.target, made.translate(offset))
 
     return GroupsFound(
-        tables=group_tables(sorted(groups or source.listed.keys() | target.listed.keys()), source, target, translate),
+        tables=group_tables(sorted(groups or source.groups | target.groups), source, target, translate),
         not_shown=tuple(lacking.notes),
         brokers={
             cluster.alias: dict(zip(cluster.brokers, cluster.addresses, strict=True))
@@ -105,15 +113,32 @@ async def _find(
     )
 
 
-async def _standing(flow: FlowConfig, groups: frozenset[str], lacking: _Lacking, cluster: Cluster) -> GroupsOfSide:
-    """Read the groups of one cluster, their members and their offsets."""
+async def _by_name(flow: FlowConfig, connections: EitherSide) -> frozenset[str]:
+    """Return the groups to ask for by name, because a cluster lists no hidden ones: those of the file and the ledger.
+
+    Without a ledger that can be read, they are those of the file; then `_maps` says why nothing is translated.
+    """
+    rules = group_rules(flow)
+    held: Collection[str] = ()
+    try:
+        if connections.target.alias not in connections.down and await connections.has_ledger():
+            held = held_groups(await connections.view(), flow.lane, rules.concern)
+    except FerryError:
+        held = ()
+    return frozenset(asked_by_name(flow.groups.filter.include.items, rules, (), held))
+
+
+async def _standing(
+    flow: FlowConfig, groups: frozenset[str], named: frozenset[str], lacking: _Lacking, cluster: Cluster
+) -> GroupsOfSide:
+    """Read the groups of one cluster, their members and their offsets; those of `named` even if it lists them not."""
     found = await list_groups(cluster)
     for node, why in found.silent.items():
         lacking.note(cluster, f"broker {node} of cluster {cluster.alias} does not list its groups: {why}")
     listed = {name: group for name, group in found.groups.items() if _is_asked(flow, groups, name)}
-    fetched = await fetch_offsets(
-        cluster, {group.name: None for group in listed.values() if group.kind is not GroupKind.SHARE}, stable=False
-    )
+    asked = [group.name for group in listed.values() if group.kind is not GroupKind.SHARE]
+    asked += sorted(named - found.groups.keys())
+    fetched = await fetch_offsets(cluster, dict.fromkeys(asked), stable=False)
     # The other groups have no members. Brokers before 2.6 do not report the state.
     described = await describe_groups(cluster, (one for one in listed.values() if one.is_active or _is_mute(one)))
     for group, error in (fetched.failed | described.failed).items():
@@ -121,7 +146,13 @@ async def _standing(flow: FlowConfig, groups: frozenset[str], lacking: _Lacking,
     for group, hidden in fetched.denied.items():
         names = ", ".join(sorted(hidden))
         lacking.note(cluster, f"offsets of group {group} on {names} are hidden: grant DESCRIBE on the topic", group)
-    return GroupsOfSide(listed=listed, described=described.groups, offsets=fetched.found)
+    offsets = {group: places for group, places in fetched.found.items() if places or group in listed}
+    return GroupsOfSide(
+        listed=listed,
+        described=described.groups,
+        offsets=offsets,
+        failed=frozenset(fetched.failed.keys() - listed.keys()),
+    )
 
 
 def _is_asked(flow: FlowConfig, groups: frozenset[str], name: str) -> bool:
@@ -133,13 +164,17 @@ def _is_mute(group: ListedGroup) -> bool:
 
 
 async def _maps(
-    flow: FlowConfig, connections: EitherSide, source: GroupsOfSide, lacking: _Lacking
-) -> Mapping[TopicPartition, PartitionMap]:
-    """Return the offset maps of the partitions on which the source's groups have offsets; none before the first run."""
+    flow: FlowConfig, connections: EitherSide, source: GroupsOfSide, merged: Collection[str], lacking: _Lacking
+) -> Mapping[TopicPartition, Maps]:
+    """Return the offset maps of the partitions on which the source's groups have offsets; none before the first run.
+
+    A merged topic has none, because no offset of its copy is right for a group.
+    """
     asked: dict[TopicPartition, set[int]] = {}
     for places in source.offsets.values():
         for place, committed in places.items():
-            asked.setdefault(place, set()).add(committed.offset)
+            if place.topic not in merged:
+                asked.setdefault(place, set()).add(committed.offset)
     if not asked or connections.target.alias in connections.down:
         return {}
     try:
@@ -149,7 +184,7 @@ async def _maps(
         return {}
 
 
-def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, PartitionMap]) -> set[str]:
+def _troubles(source: GroupsOfSide, maps: Mapping[TopicPartition, Maps]) -> set[str]:
     """Return why offsets of the source's groups are not translated, each reason once."""
     standing = ((place, one.offset) for places in source.offsets.values() for place, one in places.items())
     return {why for place, offset in standing if place in maps and (why := maps[place].trouble_at(offset)) is not None}
@@ -185,7 +220,7 @@ def _note_strange_names(
     if connections.down:
         return
     where = f"neither cluster {connections.source.alias} nor {connections.target.alias}"
-    for group in sorted(set(groups) - source.listed.keys() - target.listed.keys()):
+    for group in sorted(set(groups) - source.groups - target.groups - source.failed - target.failed):
         lacking.note(
             connections.source, f"{where} has a group {group}, or shows it to this login: correct the name", group
         )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.features.groups.acts.blank_maps import blank_maps, maps_of
-from ferry.features.groups.acts.both_ways import both_ways
+from ferry.features.groups.acts.flow_maps import maps_of
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
-from ferry.features.groups.acts.repartitioned import maps_of_dealt
-from ferry.features.groups.acts.translated import deals, dealt_maps
+from ferry.features.groups.acts.repartitioned import dealt_of
+from ferry.features.groups.acts.translated import is_merged
 from ferry.features.groups.rules.repartition_map import read_of
+from ferry.features.groups.rules.selection import merged_sentence
 from ferry.features.groups.rules.translated import Maps
 from ferry.features.groups.rules.translation import AtOffset, GoesOnIn, GroupTranslation, Translation, Troubled
 from ferry.kafka.groups.offsets import fetch_offsets
@@ -72,17 +73,19 @@ async def _translate_group(
             f"group {group} has no offsets on cluster {cluster.alias}: correct the name, or see the groups that have "
             f"some with `ferry groups '{flow.flow}'`"
         )
-    asked = {place: (offset,) for place, offset in offsets.items()}
-    maps: dict[TopicPartition, Maps]
-    if backward:
-        maps = dict(await offset_maps(connection, flow.lane, asked, backward=True))
-    else:
-        maps = await both_ways(flow, connection, asked, await maps_of(flow, connection, asked))
-    left = [AtOffset(place, offset) for place, offset in offsets.items() if place not in maps]
+    merged = set() if backward else {place for place in offsets if is_merged(flow, place.topic)}
+    asked = {place: (offset,) for place, offset in offsets.items() if place not in merged}
+    maps: Mapping[TopicPartition, Maps]
+    maps = await (
+        offset_maps(connection, flow.lane, asked, backward=True) if backward else maps_of(flow, connection, asked)
+    )
+    left = [AtOffset(place, offset) for place, offset in offsets.items() if place in asked and place not in maps]
     # What a group reads on the target apart from the copies does not belong to the flow.
     taken = {place for place, _ in left if not backward and flow.topics.selection.takes(place.topic)}
     found, troubled = [], []
     for place, offset in offsets.items():
+        if place in merged:
+            troubled.append(Troubled(place, offset, merged_sentence(flow.flow, group, place.topic)))
         if (made := maps.get(place)) is None:
             continue
         if (why := made.trouble_at(offset)) is not None:
@@ -90,10 +93,9 @@ async def _translate_group(
         else:
             found.append((offset, _translation(place, made, offset)))
     goes_on: list[GoesOnIn] = []
-    deals_topic = deals(flow, await connection.view())
-    if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
-        read = read_of(offsets, topics)
-        led = await maps_of_dealt(connection, flow.lane, {topic: [one] for topic, one in read.items()})
+    if not backward:
+        led = await dealt_of(flow, connection, fetched.found.values())
+        read = read_of(offsets, led)
         against = {topic: why for topic, one in led.items() if (why := one.trouble_at(read[topic])) is not None}
         troubled = [Troubled(place, offset, against.get(place.topic, why)) for place, offset, why in troubled]
         for topic, one in led.items():
@@ -127,18 +129,15 @@ async def translate_over(
     Raises Unreachable. Raises Refused if one side does not have what was copied any more. Raises BadInput when the
     flow's lane has copied nothing of the partition.
     """
-    made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
-    if made is None and not backward:
-        made = dealt_maps(flow, [place], deals(flow, await connection.view())).get(place)
-    if made is None and not backward and flow.topics.selection.takes(place.topic):
-        made = (await blank_maps(flow, connection.target, [place])).get(place)
-    if made is None:
-        other = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=not backward)).get(place)
+    asked = {place: [offset]}
+    maps: Mapping[TopicPartition, Maps]
+    maps = await (
+        offset_maps(connection, flow.lane, asked, backward=True) if backward else maps_of(flow, connection, asked)
+    )
+    if place not in maps:
+        other = (await offset_maps(connection, flow.lane, asked, backward=not backward)).get(place)
         raise BadInput(_nothing_of(flow, place, other, backward))
-    if not backward and isinstance(connection, FlowConnections) and connection.has_source:
-        # The opposite flow may have brought what is at the offset.
-        return _translation(place, (await both_ways(flow, connection, {place: [offset]}, {place: made}))[place], offset)
-    return _translation(place, made, offset)
+    return _translation(place, maps[place], offset)
 
 
 def _nothing_of(flow: FlowConfig, place: TopicPartition, other: PartitionMap | None, backward: bool) -> str:

@@ -26,6 +26,11 @@ def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: 
     )
 
 
+def is_merged(flow: FlowConfig, topic: str) -> bool:
+    """Report whether other flows write the copy of a source topic, too: no offset of it is right for a group."""
+    return flow.topics.merge.matches(topic) and flow.topics.selection.takes(topic)
+
+
 def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], bool]:
     """Return a function that reports whether a source topic is repartitioned: by the file, or in an earlier run."""
     were = set() if view is None else {unit.source.topic for unit in last_units(view, flow.lane).values()}

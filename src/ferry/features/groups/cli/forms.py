@@ -137,7 +137,7 @@ _ROW = Form(
         "target_topic",
         lambda row: None if row.target is None else row.target.topic,
         typed(str | None),
-        says="null: nothing of the partition is copied, or the target does not answer",
+        says="null: nothing of the partition is copied, its offset has no counterpart, or the target does not answer",
     ),
     F("target_partition", lambda row: None if row.target is None else row.target.partition, typed(int | None)),
     F("source", "at_source", optional(STANDING.kind)),
@@ -156,7 +156,7 @@ TABLE = Form(
     F(
         "source",
         kind=optional(_HEAD.kind),
-        says="null: the cluster does not have the group, or does not answer",
+        says="null: the cluster does not list the group, or does not answer",
     ),
     F("target", kind=optional(_HEAD.kind)),
     F("partitions", "rows", many(_ROW.kind)),

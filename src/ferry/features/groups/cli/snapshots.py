@@ -136,12 +136,12 @@ def diff_command(
     snapshot: SnapshotOption = None,
     group: GroupsOption = None,
 ) -> int:
-    """Show which groups' offsets on the target differ from a snapshot. Exit 1 if any does."""
+    """Show which groups' offsets on the target differ from a snapshot. Exit 1 if any does, or could not be read."""
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
     chosen = context.flow()
     with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
-        found, differ = kept.diff(snapshot, only_groups(group))
+        found, differ, unknown = kept.diff(snapshot, only_groups(group))
     columns = ("group", "topic", "partition", "then", "now")
     rows = [(one.group, one.place.topic, one.place.partition, one.then, one.now) for one in differ]
 
@@ -149,13 +149,20 @@ def diff_command(
         print_table(columns, rows, right=("partition", "then", "now"), omit=True)
         verb = "differs" if len(rows) == 1 else "differ"
         echo(f"{count_of(len(rows), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
+        for one in unknown:
+            echo(f"not compared: {one.message}")
 
     differences = [dict(zip(columns, row, strict=True)) for row in rows]
     context.answer(
-        lambda: {"flow": str(chosen.flow), "snapshot": SNAPSHOT.dump(found), "differences": differences},
+        lambda: {
+            "flow": str(chosen.flow),
+            "snapshot": SNAPSHOT.dump(found),
+            "differences": differences,
+            "not_compared": [left_json(one) for one in unknown],
+        },
         show,
     )
-    return 1 if differ else 0
+    return 1 if differ or unknown else 0
 
 
 @command(table=True)
@@ -194,7 +201,7 @@ def rollback_command(
         for line in group_sentences(done):
             echo(line)
         if done.offsets:
-            echo(f"undo it with ferry groups rollback --snapshot {run}; runs no longer move these groups")
+            echo(f"undo it with ferry groups rollback --snapshot {run}; runs no longer move these groups' offsets")
 
     context.answer(
         lambda: {

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ferry.features.groups.rules.offset_map import Ahead, Exact, Translated
+from ferry.errors import Refused
+from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, Translated
 from ferry.features.groups.rules.translated import Maps
 from ferry.model import TopicPartition
 
@@ -20,6 +21,19 @@ class BackMaps(Maps, Protocol):
     @property
     def source(self) -> TopicPartition:
         """Return the partition that the copies come from."""
+
+
+class OwnMaps(Maps, Protocol):
+    """An offset map of the flow itself, which also returns what the flow has skipped."""
+
+    def passes(self, offset: int) -> bool:
+        """Return whether the flow has skipped source offsets from this one on."""
+
+
+def passes_over(way: OwnMaps, offset: int) -> bool:
+    """Report whether the map leads after records that the flow has skipped, and that a group may not have read."""
+    found = way.translate(offset)
+    return isinstance(found, Before) or (isinstance(found, InGap) and way.passes(offset))
 
 
 def chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
@@ -89,3 +103,36 @@ class BothWays:
         backward = self.backward.translate(offset)
         found = chosen(forward, backward)
         return backward if found is None else found[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardAlone:
+    """The map of a partition that keeps its name, if the map of the opposite flow is not known; `why` says why.
+
+    At a copied end, or after it, a group may read records again that came from the target, but it misses none.
+    `forward` is None where the flow has copied nothing of the partition `place` yet.
+    """
+
+    forward: OwnMaps | None
+    place: TopicPartition
+    why: str
+
+    @property
+    def target(self) -> TopicPartition:
+        """Return the partition that the map leads to."""
+        return self.place if self.forward is None else self.forward.target
+
+    def trouble_at(self, offset: int) -> str | None:
+        """Return why the map does not translate an offset, as a sentence; None when it misses no record.
+
+        LookupError when it was not loaded for this offset.
+        """
+        if self.forward is None:
+            return self.why
+        return self.forward.trouble_at(offset) or (self.why if passes_over(self.forward, offset) else None)
+
+    def translate(self, offset: int) -> Translated:
+        """Return where a reader of `offset` continues. Raises Refused with the trouble at the offset, LookupError."""
+        if self.forward is None or self.trouble_at(offset) is not None:
+            raise Refused(self.trouble_at(offset) or self.why)
+        return self.forward.translate(offset)

@@ -24,17 +24,27 @@ class Difference:
     now: int | None
 
 
-def differences(saved: Mapping[str, Mapping[TopicPartition, Saved]], now: Mapping[str, Offsets]) -> list[Difference]:
-    """Return the offsets of groups that now differ from the snapshot."""
-    found = []
+def differences(
+    alias: str, saved: Mapping[str, Mapping[TopicPartition, Saved]], target: TargetGroups
+) -> tuple[list[Difference], list[Left]]:
+    """Return the offsets of groups that now differ from the snapshot, and those that the target `alias` hides."""
+    found: list[Difference] = []
+    left: list[Left] = []
     for group, places in sorted(saved.items()):
-        offsets = now.get(group, {})
+        if group in target.failed:
+            left.append(Left(group=group, place=None, why=Why.FAILED, message=said(target.failed[group])))
+            continue
+        unknown = _unknown(alias, group, places, target, "DESCRIBE")
+        left += dict.fromkeys(unknown.values())
+        offsets = target.offsets.get(group, {})
         for place, one in sorted(places.items()):
+            if place in unknown:
+                continue
             then = None if one.before is None else one.before.offset
             at = offsets[place].offset if place in offsets else None
             if then != at:
                 found.append(Difference(group=group, place=place, then=then, now=at))
-    return found
+    return found, left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +66,9 @@ def decide_rollback(
 ) -> Rollback:
     """Decide which offsets of a snapshot may be written to the target `alias`.
 
-    A group must have no members there, and the offset that is replaced must be one that Ferry wrote; `force` lifts the
-    second condition. No offset is deleted: if a group had none before, it keeps what it has.
+    A group must have no members there, its offsets must be known, and the offset that is replaced must be one that
+    Ferry wrote; `force` lifts the last condition. No offset is deleted: if a group had none before, it keeps what it
+    has.
     """
     writes: dict[str, dict[TopicPartition, CommittedOffset]] = {}
     left: list[Left] = []
@@ -66,6 +77,9 @@ def decide_rollback(
         why = _whole(alias, group, target)
         if why is not None:
             left.append(why)
+            continue
+        if unknown := _unknown(alias, group, places, target, "READ"):
+            left += dict.fromkeys(unknown.values())
             continue
         offsets = target.offsets.get(group, {})
         own = held[group].offsets if group in held else {}
@@ -110,9 +124,32 @@ def held_before(held: HeldGroup, places: Collection[TopicPartition], there: Offs
     return replace(held, offsets=kept)
 
 
-def held_after(held: HeldGroup, places: Collection[TopicPartition]) -> HeldGroup:
-    """Return what the ledger holds of a group when the offsets of `places` are written back: nothing of these."""
-    return replace(held, offsets={at: one for at, one in held.offsets.items() if at not in places})
+def held_after(held: HeldGroup, failed: Collection[TopicPartition]) -> HeldGroup:
+    """Return what the ledger holds of a group after a rollback: of its offsets, only those that it `failed` to write.
+
+    So runs move none of the other offsets, also where the snapshot has none, or has the one that is there.
+    """
+    return replace(held, offsets={at: one for at, one in held.offsets.items() if at in failed})
+
+
+def _unknown(
+    alias: str, group: str, places: Collection[TopicPartition], target: TargetGroups, operation: str
+) -> dict[TopicPartition, Left]:
+    """Return the partitions of which it is not known what the group has there, each with the reason.
+
+    `operation` is the permission that is needed.
+    """
+    denied = target.denied.get(group, frozenset())
+    pending = target.pending.get(group, frozenset())
+    found: dict[TopicPartition, Left] = {}
+    for place in sorted(places):
+        if place.topic in denied:
+            message = sentence("group.denied", group=group, topic=place.topic, cluster=alias, operation=operation)
+            found[place] = Left(group=group, place=None, why=Why.FAILED, message=message)
+        elif place in pending:
+            message = sentence("group.pending", group=group, place=str(place), target=alias)
+            found[place] = Left(group=group, place=place, why=Why.PENDING, message=message)
+    return found
 
 
 def _whole(alias: str, group: str, target: TargetGroups) -> Left | None:

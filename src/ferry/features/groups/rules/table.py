@@ -25,6 +25,13 @@ class GroupsOfSide:
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Log sizes: high watermarks. Partitions that are deleted or have no leader are not in it."""
+    failed: frozenset[str] = frozenset()
+    """Groups that are not listed, and of which it is not known whether they have offsets."""
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The names of all groups that are listed or have offsets."""
+        return frozenset(self.listed.keys() | self.offsets.keys())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,7 +152,9 @@ class LaneDrop:
 
     async def _scratch_groups(self) -> list[str]:
         """Return the groups of a drill: their names have the same ending as its topics."""
-        listed = await list_groups(self._connection.target)
+        target = self._connection.target
+        listed = await list_groups(target)
+        listed.refuse_silent(target.alias)
         return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
 
     def _is_ours(self, topic: str, names: Collection[str]) -> bool:

@@ -9,10 +9,9 @@ from typing import Any
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused, Unreachable
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
-from ferry.features.groups.acts.repartitioned import maps_of_dealt
-from ferry.features.groups.acts.translated import deals
+from ferry.features.groups.acts.repartitioned import dealt_of
 from ferry.features.groups.rules.checkpoints import not_back
-from ferry.features.groups.rules.repartition_map import DealtMap, read_of
+from ferry.features.groups.rules.repartition_map import read_of
 from ferry.features.groups.rules.selection import merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
@@ -45,7 +44,7 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.lane.connections import FlowConnections, TargetFirst
-from ferry.model import Offsets, TopicPartition
+from ferry.model import TopicPartition
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb
 
 
@@ -168,7 +167,7 @@ async def _decided(
         places |= {place for one in held.values() for place in one.offsets}
     begins = await _known_offsets(target, places, EARLIEST)
     placed = {group: place_group(at, maps, backward, starts, begins) for group, at in read.items()}
-    led = await _dealt(sides.via, connections, read)
+    led = await dealt_of(sides.via, connections, read.values())
     notes = {
         group: unmapped({place: one for place, one in at.items() if place.topic not in led}, maps, backward)
         for group, at in read.items()
@@ -290,17 +289,6 @@ def _at_work(one: Moving, flow: FlowConfig, state: SwitchState) -> Moving:
     if state.switch.verb is not Verb.FAILOVER or one.why is not None:
         return one
     return moved_at_work(one, flow.flow)
-
-
-async def _dealt(flow: FlowConfig, connections: TargetFirst, read: GroupOffsets) -> dict[str, DealtMap]:
-    """Return the offset maps of topics that have other numbers of partitions on the new cluster."""
-    is_dealt = deals(flow, await connections.view())
-    topics = {place.topic for at in read.values() for place in at if flow.topics.selection.takes(place.topic)}
-    reads: dict[str, set[Offsets]] = {topic: set() for topic in topics if is_dealt(topic)}
-    for at in read.values():
-        for topic, vector in read_of({place: one.offset for place, one in at.items()}, reads).items():
-            reads[topic].add(vector)
-    return await maps_of_dealt(connections, flow.lane, reads) if reads else {}
 
 
 async def _known_offsets(cluster: Cluster, places: Collection[TopicPartition], which: int) -> dict[TopicPartition, int]:

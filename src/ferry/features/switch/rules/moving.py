@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
-from ferry.features.groups.rules.both_ways import BackMaps, chosen
-from ferry.features.groups.rules.offset_map import Ahead, Approximate, Before, InGap, LogStart
+from ferry.features.groups.rules.both_ways import BackMaps, OwnMaps, chosen, passes_over
+from ferry.features.groups.rules.offset_map import Ahead, Approximate, LogStart
 from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason, offsets_clause
 from ferry.features.groups.rules.repartition_map import most_read
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE
@@ -537,13 +537,6 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
     return HeldGroup(offsets=offsets, sources=sources, renewed_ms=renewed_ms, read=read)
 
 
-class OwnMaps(Maps, Protocol):
-    """An offset map of the flow itself, which also returns what the flow has skipped."""
-
-    def passes(self, offset: int) -> bool:
-        """Return whether the flow has skipped source offsets from this one on."""
-
-
 def from_memory(
     held: HeldGroup,
     via: Mapping[TopicPartition, OwnMaps],
@@ -576,7 +569,6 @@ def _led_by_now(wrote: Wrote, place: TopicPartition, way: OwnMaps | None) -> int
     """
     if way is None or way.target != place or way.trouble_at(wrote.source) is not None:
         return wrote.target
-    outcome = way.translate(wrote.source)
-    if isinstance(outcome, Before) or (isinstance(outcome, InGap) and way.passes(wrote.source)):
-        return wrote.target  # the flow has skipped records there that the group may not have read
-    return max(wrote.target, outcome.offset)
+    if passes_over(way, wrote.source):
+        return wrote.target
+    return max(wrote.target, way.translate(wrote.source).offset)

@@ -25,9 +25,10 @@ def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
         )
         return Check(name=NAME, ok=False, message=detail)
     aside = []
-    stay = len(diff.kept) + len(diff.foreign)
-    if stay:
-        aside.append(f"not deleted: {count_of(stay, 'ACL')} of the target that Ferry made")
+    if diff.kept:
+        aside.append(f"not deleted: {count_of(len(diff.kept), 'ACL')} of the target that Ferry made")
+    if diff.foreign:
+        aside.append(f"Ferry's by the ledger alone, so left: {count_of(len(diff.foreign), 'ACL')} of the target")
     if diff.bereft:
         aside.append(f"gone at the source all at once, and still on the target: {count_of(len(diff.bereft), 'ACL')}")
     if diff.left_out:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ferry.kafka.connect import codes
+from ferry.protocol.names import ledger_topic
 from tests.pure.answers.stories import HEARTBEATS, IDENTITY, begun
 from tests.pure.answers.world import World
 from tests.pure.scripted.faults import At, Fault
@@ -74,6 +75,16 @@ def test_a_group_that_the_source_hides_is_not_called_absent(made: World, groups:
     assert "DESCRIBE" in lacks["why"]
     (table,) = answer.body["groups"]
     assert (table["group"], table["source"], table["target"]["members"]) == ("billing", None, 0)
+
+
+def test_where_the_ledger_is_hidden_too_groups_that_it_names_are_not_known(made: World) -> None:
+    begun(made, "groups = billing.*", topics={"users": 1})
+    made.commit(made.a, "billing", users_0=4)
+    assert made.ask("run", "a->b", "--id", "r1").code == 0
+    del made.a.groups["billing"]
+    made.b.hidden = {ledger_topic("a")}
+    answer = made.ask("groups", "a->b")
+    assert (answer.code, [one["cluster"] for one in answer.body["not_shown"]]) == (1, ["b"])
 
 
 def test_a_group_that_is_on_neither_cluster_is_a_wrong_name(made: World) -> None:

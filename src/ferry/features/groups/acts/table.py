@@ -74,7 +74,7 @@ async def _find(
     renamed = {topic: flow.copy_of(topic) for topic in topics}
     names = topics.union(renamed.values())
     sides: dict[str, GroupsOfSide] = {flow.flow.source: GroupsOfSide(), flow.flow.target: GroupsOfSide()}
-    named = groups or await _by_name(flow, connections)
+    named = groups or await _by_name(flow, connections, lacking)
     for cluster, looking in connections.both(partial(_standing, flow, groups, named, lacking)):
         try:
             side = await looking
@@ -113,18 +113,15 @@ async def _find(
     )
 
 
-async def _by_name(flow: FlowConfig, connections: EitherSide) -> frozenset[str]:
-    """Return the groups to ask for by name, because a cluster lists no hidden ones: those of the file and the ledger.
-
-    Without a ledger that can be read, they are those of the file; then `_maps` says why nothing is translated.
-    """
+async def _by_name(flow: FlowConfig, connections: EitherSide, lacking: _Lacking) -> frozenset[str]:
+    """Return the groups to ask for by name, those of the file and the ledger: a cluster lists no hidden ones."""
     rules = group_rules(flow)
     held: Collection[str] = ()
     try:
         if connections.target.alias not in connections.down and await connections.has_ledger():
             held = held_groups(await connections.view(), flow.lane, rules.concern)
-    except FerryError:
-        held = ()
+    except FerryError as error:
+        lacking.note(connections.target, f"groups that this login may not see are not known: {error}")
     return frozenset(asked_by_name(flow.groups.filter.include.items, rules, (), held))
 
 

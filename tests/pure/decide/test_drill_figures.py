@@ -71,6 +71,10 @@ def test_a_group_reads_nothing_twice_only_where_every_partition_was_seen_to_be_r
     for same in ({places[0]: True, places[1]: False}, {places[0]: True}, None):
         found = moved("g", "g2", ones, same=same)
         assert (found.reread, found.skipped) == (None, None)
+    dealt = moved(
+        "g", "g2", [*ones, replace(standing(2, Exact(offset=5)), dealt=True)], same=dict.fromkeys(places, True)
+    )
+    assert (dealt.committed, dealt.exact, dealt.reread) == (3, None, None), "no single record is next there"
     refused = moved("g", "g2", ones, refused="it has members", same={})
     assert (refused.committed, refused.reread, refused.note) == (0, None, "it has members")
     rest = [standing(2, Before(offset=0)), standing(3, Ahead(offset=9), offset=14), standing(4, None)]

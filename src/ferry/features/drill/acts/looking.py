@@ -97,11 +97,12 @@ def read_groups(
 
 
 def _note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
-    """Record in how many of the groups' partitions the next record is the source's."""
+    """Record in how many of the groups' partitions that were compared the next record is the source's."""
     exact = committed = 0
     for group in groups:
-        exact += group.exact or 0
-        committed += group.committed
+        if group.exact is not None:
+            exact += group.exact
+            committed += group.committed
     entry.detail = f"in {exact} of {count_of(committed, 'partition')} the next record is the source's"
 
 

@@ -111,13 +111,15 @@ def moved(
 ) -> GroupMoved:
     """Return what happened to a group. It is moved as a whole, so one offset that cannot be translated is a refusal.
 
-    `same` has, for each partition that was read, whether the next record is the same.
+    `same` has, for each partition that was read, whether the next record is the same. It is not known of a group with
+    offsets in a repartitioned topic, where no single record is next.
     """
     troubles = {one.why for one in standings if one.why}
     committed = [] if refused or troubles else [one for one in standings if one.is_committed]
     before = sum(one.is_before for one in standings)
     nothing = [one for one in standings if one.became is None and not one.why]
-    exact = None if same is None else sum(same.get(one.source, False) for one in committed)
+    compared = same is not None and not any(one.dealt for one in committed)
+    exact = sum(same.get(one.source, False) for one in committed) if same is not None and compared else None
     notes = sorted(troubles | ({refused} if refused else set()))
     if before:
         them = agreeing(before, "of its partitions is", "of its partitions are")

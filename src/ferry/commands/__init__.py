@@ -300,7 +300,8 @@ COMMANDS: Mapping[str, Row | Group] = {
             ),
             "diff": Row(
                 place="ferry.features.groups.cli.snapshots:diff_command",
-                help="Show which groups' offsets on the target differ from a snapshot. Exit 1 if any does.",
+                help="Show which groups' offsets on the target differ from a snapshot. "
+                "Exit 1 if any does, or could not be read.",
                 examples=("groups diff 'primary->backup' --snapshot before-upgrade",),
             ),
             "rollback": Row(

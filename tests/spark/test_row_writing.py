@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark import row_frames, row_tasks, row_writing
 from ferry.features.records.spark.counters import KEPT, READ, Counters, Place
 from ferry.features.records.spark.row_frames import ALONE, RowJob, unshuffled_frame
+from ferry.features.records.spark.row_tasks import Alone
 from ferry.features.records.spark.row_writing import lost_of, write_rows
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.streams import Stream
@@ -82,8 +84,11 @@ class Job:
 
     def accumulator(self, value: dict[Place, int], _: object) -> Any:
         """What stands for Spark's accumulator, in its driver."""
-        self._counts = SimpleNamespace(value=value)
+        self._counts = SimpleNamespace(value=value, add=self._add)
         return self._counts
+
+    def _add(self, more: dict[Place, int]) -> None:
+        self._counts.value |= more
 
     def counted(self, stream: int, topic: str, records: int) -> None:
         """Task 0 of a stream has read and kept so many records."""
@@ -157,7 +162,7 @@ def test_a_slot_that_python_writes_alone_knows_what_is_withheld(monkeypatch: pyt
     monkeypatch.setattr(row_tasks, "run_slot_in_spark", run)
     withheld = lost_of([replace(stream(of_topic("kept", 0), plain=True), lost=SLOW)])
     made = Job(monkeypatch, [stream(of_topic("kept", 0), plain=True)], [])
-    tally = SimpleNamespace(adding=lambda _: lambda _: None)
+    tally = SimpleNamespace(adding=lambda _: lambda *_: None)
     unshuffled_frame(replace(made.job, tally=cast("Any", tally)).without(withheld))
     (work,) = frames
     list(work([pa.RecordBatch.from_arrays([ints([0])], names=["slot"])]))
@@ -176,3 +181,37 @@ def test_counts_of_what_python_wrote_alone_outlive_a_job_that_breaks_off(monkeyp
     streams = [stream(of_topic("kept", 0), plain=True), stream(UNIT, plain=False)]
     made = Job(monkeypatch, streams, [breaks_off, fine, next_portion])
     assert [made.write() for _ in range(2)] == [{"kept": FilterCounts(100, 100)}, {"kept": FilterCounts(7, 7)}]
+
+
+def test_counts_of_slots_that_share_a_task_outlive_one_in_which_only_some_of_them_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A slot that is committed reads nothing when its task is repeated; the other one's count is not that of both."""
+
+    def run(spec: SlotTask, port_of: partial[Any]) -> SlotResult:
+        if spec.ref.slot in reading:
+            list(port_of.keywords["rows"])
+        return SlotResult(slot=spec.ref.slot)
+
+    def changed(one: Alone, _: Any, __: Any, counts: Counter[tuple[str, str]], *___: Any) -> Iterator[pa.RecordBatch]:
+        counts.update({(READ, "kept"): 100 + one.spec.ref.slot, (KEPT, "kept"): 50})
+        yield from ()
+
+    frames: list[Callable[[Any], Any]] = []
+    frame = SimpleNamespace(mapInArrow=lambda work, _: frames.append(work))
+    monkeypatch.setattr(row_frames, "slot_frame", lambda *_: frame)
+    monkeypatch.setattr(row_frames, "at_once", lambda _: 1)
+    monkeypatch.setattr(row_tasks, "run_slot_in_spark", run)
+    monkeypatch.setattr(row_tasks, "changed_rows", changed)
+    monkeypatch.setattr(row_tasks, "Rows", iter)
+    other = replace(of_topic("kept", 1), source=place("kept", 1), target=place("kept", 1))
+    made = Job(monkeypatch, [stream(of_topic("kept", 0), other, plain=True)], [])
+    unshuffled_frame(made.job)
+    (work,) = frames
+    both = pa.RecordBatch.from_arrays([ints([0, 1])], names=["slot"])
+    reading = {0, 1}
+    list(work([both]))
+    made.job.tally.forget(but=ALONE)
+    reading = {1}
+    list(work([both]))
+    assert made.job.tally.totals() == {"kept": FilterCounts(201, 100)}

@@ -99,21 +99,22 @@ def test_slots_of_plain_steps_have_no_more_tasks_than_run_at_once(monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("sizes", "at_once", "tasks"),
+    ("sizes", "at_once", "tasks", "each"),
     [
-        ([[5 * TASK_RECORDS], [100]], 4, [3, 1]),
-        ([[5 * TASK_RECORDS], [TASK_RECORDS] * 3], 16, [5, 3]),
-        ([[100], [100], [100]], 2, [1, 1, 1]),
-        ([[100], [0]], 2, [1, 1]),
+        ([[5 * TASK_RECORDS], [100]], 4, [3, 1], [2, 1]),
+        ([[5 * TASK_RECORDS], [TASK_RECORDS] * 3], 16, [5, 3], [1, 1]),
+        ([[100], [100], [100]], 2, [1, 1, 1], [1, 1, 1]),
+        ([[100], [0]], 2, [1, 1], [1, 1]),
     ],
     ids=["fewer cores than reads", "more", "fewer than transforms", "one that has nothing to read"],
 )
 def test_reads_before_a_shuffle_share_the_rate_of_all_that_run_at_once(
-    sizes: list[list[int]], at_once: int, tasks: list[int], monkeypatch: pytest.MonkeyPatch
+    sizes: list[list[int]], at_once: int, tasks: list[int], each: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frames = Frames(monkeypatch, at_once)
     _, shares, _ = shuffled_frame(job(frames, sizes, plain=False))
     assert [count for _, count in frames.reads] == [len(one.tasks) for one in shares] == tasks
+    assert [one.reads for one in shares] == each
     assert frames.asked <= 1
     reading = sum(count for reads, count in frames.reads if reads)
     assert {one.bytes_per_second for reads, _ in frames.reads for one in reads} == {RATE // reading}

@@ -7,7 +7,8 @@ from ferry.ledger.report import pieces_sentence
 from ferry.model import Plan
 from ferry.words import count_of, several, size
 
-STARTING = "nothing sent yet: its tasks are starting"
+NOTHING_SENT = "nothing sent yet"
+"""Why is not known: its tasks may be starting, reading, or waiting."""
 
 
 def span(seconds: float) -> str:
@@ -36,7 +37,7 @@ def progress_line(plan: Plan, progress: RunProgress, *, ahead: int = 0, has_ende
     """
     whole = progress.whole
     if whole.has_sent_nothing and not has_ended:
-        return f"{_done(plan, whole)}; {STARTING}"
+        return f"{_done(plan, whole)}; {NOTHING_SENT}"
     done = f"{_done(plan, whole)}, {count_of(whole.records, 'record')}, {size(whole.bytes)} committed"
     return "; ".join(filter(None, [done, _sent(whole), _rate(whole, ahead), _slowest(progress)]))
 
@@ -63,7 +64,7 @@ def progress_in_short(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> s
     """Return how far a run has come, for a bar at a terminal: several lines, so that 80 columns do."""
     whole = progress.whole
     if whole.has_sent_nothing:
-        return f"{_done(plan, whole)}\n{STARTING}"
+        return f"{_done(plan, whole)}\n{NOTHING_SENT}"
     done = ", ".join(filter(None, [_done(plan, whole), size(whole.bytes), _rate(whole, ahead)]))
     committed = f"{count_of(whole.records, 'record')} committed"
     return "\n".join(filter(None, [done, committed, _sent(whole), _slowest(progress)]))

@@ -35,6 +35,17 @@ def test_only_what_has_a_limit_is_given_up(golden: Golden) -> None:
     assert Pace([SLOW]).given_up(Tasks(running={}, done=frozenset((4, 5)))) == {}
 
 
+def test_a_task_with_several_reads_may_take_as_many_times_as_long(golden: Golden) -> None:
+    """So a throttle, with which fewer tasks have the same reads, refuses no transform that was fast enough before."""
+    pace = Pace([replace(SLOW, reads=3), replace(SMALL, reads=2)])
+    assert pace.slow(at(119, 179)) == []
+    slow, small = pace.slow(at(121, 181))
+    golden(slow, "slow")
+    assert "small is slow" in small
+    assert pace.given_up(at(1e6, 1799)) == {}
+    assert list(pace.given_up(at(1e6, 1800))) == [SLOW.stream]
+
+
 def test_units_of_an_old_rule_and_slices_of_the_new_one_are_apart_by_their_stream() -> None:
     units = replace(SLOW, tasks=range(1, 4), stream=0)
     assert list(Pace([units, SLOW]).given_up(at(1, 601))) == [SLOW.stream]

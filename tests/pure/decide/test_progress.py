@@ -46,7 +46,7 @@ CASES: dict[str, tuple[list[Receipt], dict[TopicPartition, LogEnd]]] = {
     "not known": ([LAST], {}),
     "nothing": ([LAST], {FIRST.target: log(541, 541), OTHER.target: log(0, 0)}),
     "done": (DONE, {}),
-    "starting": ([], {FIRST.target: log(500, 500), OTHER.target: log(0, 0)}),
+    "nothing sent yet": ([], {FIRST.target: log(500, 500), OTHER.target: log(0, 0)}),
 }
 
 
@@ -204,16 +204,16 @@ def test_whatever_logs_show_no_more_is_passed_than_there_is(copied: int, stable:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_only_a_run_that_is_seen_to_have_sent_nothing_is_starting_and_has_no_rate(case: str) -> None:
+def test_only_a_run_that_is_seen_to_have_sent_nothing_says_so_and_has_no_rate(case: str) -> None:
     receipts, ends = CASES[case]
     whole = with_pace(progress_before(TWO, {}), progress_of(TWO, committed(receipts), ends), 10).whole
-    assert whole.has_sent_nothing == (case == "starting")
+    assert whole.has_sent_nothing == (case == "nothing sent yet")
     assert not whole.has_sent_nothing or whole.bytes_per_second is None
     assert not progress_of(replace(TWO, slices=()), {}, {}).whole.has_sent_nothing, "it is to copy nothing"
 
 
-def test_what_was_not_sent_when_a_run_has_ended_is_not_starting_any_more() -> None:
-    none = progress_of(TWO, {}, CASES["starting"][1])
+def test_what_was_not_sent_when_a_run_has_ended_is_not_said_to_come_yet() -> None:
+    none = progress_of(TWO, {}, CASES["nothing sent yet"][1])
     assert progress_line(TWO, none) != progress_line(TWO, none, has_ended=True)
 
 

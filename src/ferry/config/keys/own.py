@@ -444,8 +444,8 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.timeout.ms",
         default="0",
         values="milliseconds, or a duration such as `90s`; 0: as long as it takes",
-        meaning="how long one Spark task of the transform (at most 500,000 records) may take before the run refuses "
-        "its topics. The limit counts for `sql`, `function`, `where`, `target` and `partitions`",
+        meaning="how long one Spark task may take for each of its reads, of at most 500,000 records, before the run "
+        "refuses the transform's topics. The limit counts for `sql`, `function`, `where`, `target` and `partitions`",
     ),
 )
 """Keys of one transform; `ferry.transforms` names those that are used."""

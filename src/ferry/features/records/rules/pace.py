@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 SLOW_SECONDS = 60.0
-"""After so many seconds of one task a transform is reported as slow; again each time that the time has doubled."""
+"""After so many seconds of one task, for each of its reads, a transform is reported as slow.
+
+It is reported again each time that the time has doubled.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +23,23 @@ class TransformTasks:
     transform: str
     tasks: range
     timeout_s: float
-    """Most seconds that one of them may take; 0: no limit."""
+    """Most seconds that one of them may take for each of its reads; 0: no limit."""
+    reads: int = 1
+    """Most reads that one of them has, one after the other."""
     stream: int = 0
     """Its number among the streams of the job: a transform has two if units are finished by its old rule."""
     done: str = "written"
     """What happens to the changed records when all are changed: they are written, or compared."""
+
+    @property
+    def limit_s(self) -> float:
+        """Return the most seconds that one of them may take, with all of its reads; 0: no limit."""
+        return self.timeout_s * self.reads
+
+    @property
+    def slow_s(self) -> float:
+        """Return after how many seconds of one of them the transform is slow."""
+        return SLOW_SECONDS * self.reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +70,13 @@ class Pace:
         """Make a sentence for each transform that is slow by now, and was not reported yet."""
         found = []
         for share, longest in self._longest(tasks):
-            if longest < self._warned.get(share.stream, SLOW_SECONDS):
+            if longest < self._warned.get(share.stream, share.slow_s):
                 continue
-            self._warned[share.stream] = max(2 * longest, SLOW_SECONDS)
+            self._warned[share.stream] = 2 * longest
             done = sum(number in tasks.done for number in share.tasks)
-            key = f"ferry.transform.{share.transform}.timeout.ms"
-            ends = f"it is ended after {share.timeout_s:.0f} s" if share.timeout_s else f"{key} would end it"
             found.append(
                 f"ferry.transform.{share.transform} is slow: {done} of {len(share.tasks)} tasks are done, and one has "
-                f"run for {longest:.0f} s; nothing of it is {share.done} before all are done, and {ends}"
+                f"run for {longest:.0f} s; nothing of it is {share.done} before all are done, and {_end(share)}"
             )
         return found
 
@@ -73,7 +86,7 @@ class Pace:
             share.stream: f"ferry.transform.{share.transform} takes too long: a task ran for {longest:.0f} s and "
             f"was ended, and nothing of it is {share.done}; {_remedy(share)}"
             for share, longest in self._longest(tasks)
-            if share.timeout_s and longest >= share.timeout_s
+            if share.limit_s and longest >= share.limit_s
         }
 
     def _longest(self, tasks: Tasks) -> Iterable[tuple[TransformTasks, float]]:
@@ -81,6 +94,13 @@ class Pace:
             times = [seconds for number, seconds in tasks.running.items() if number in share.tasks]
             if times:
                 yield share, max(times)
+
+
+def _end(share: TransformTasks) -> str:
+    if not share.timeout_s:
+        return f"ferry.transform.{share.transform}.timeout.ms would end it"
+    each = f" ({share.timeout_s:.0f} s for each of its {share.reads} reads)" if share.reads > 1 else ""
+    return f"it is ended after {share.limit_s:.0f} s{each}"
 
 
 def _remedy(share: TransformTasks) -> str:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:  # workers begin lighter
     from pyspark.sql import SparkSession
 
 Place = tuple[str, str, int, int]
-"""What is counted, of which topic, and the numbers of the stream and of the task, which a repeated task has, too."""
+"""What is counted, of which topic, and the numbers of the stream and of the task, which a repeated task has, too.
+
+Slots that Python writes alone have their own number instead of the task's: a task has several, and repeats some.
+"""
 
 Found = Mapping[tuple[str, str], int]
 """What was counted, and of which topic."""
@@ -52,14 +55,14 @@ class Counters:
         """Return a stage that passes batches on, in a task, and counts their rows by the column `topic`."""
         return partial(_counted, self._counts, what, stream)
 
-    def adding(self, stream: int) -> Callable[[Found], None]:
-        """Return a function that adds the counts of a task, which counts by itself and reports once."""
+    def adding(self, stream: int) -> Callable[[int, Found], None]:
+        """Return a function that adds the counts of a slot, by its number: its task counts, and reports once a slot."""
         return partial(_add, self._counts, stream)
 
     def forget(self, *, but: int | None = None) -> None:
         """Reset the counts, before another job is counted; those of stream number `but` stay.
 
-        A task of that job has the same number as before, so its own count takes the place of the one that stayed.
+        What that job counts under the same number takes the place of the count that stayed.
         """
         self._counts.value = {place: number for place, number in self._counts.value.items() if place[2] == but}
 
@@ -80,13 +83,14 @@ def _counted(
     for batch in batches:
         found.update(by_topic(batch))
         yield batch
-    _add(counts, stream, {(what, topic): number for topic, number in found.items()})
-
-
-def _add(counts: Accumulator[dict[Place, int]], stream: int, found: Found) -> None:
     task = TaskContext.get()
-    if task is not None and found:
-        counts.add({(what, topic, stream, task.partitionId()): number for (what, topic), number in found.items()})
+    if task is not None:
+        _add(counts, stream, task.partitionId(), {(what, topic): count for topic, count in found.items()})
+
+
+def _add(counts: Accumulator[dict[Place, int]], stream: int, number: int, found: Found) -> None:
+    if found:
+        counts.add({(what, topic, stream, number): count for (what, topic), count in found.items()})
 
 
 def by_topic(batch: pa.RecordBatch) -> dict[str, int]:

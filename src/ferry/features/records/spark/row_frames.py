@@ -62,6 +62,11 @@ class Spread:
     together: int
     """How many tasks of the stage read at the same time, those of other streams as well."""
 
+    @property
+    def most(self) -> int:
+        """Return how many of `reads` one task has at most, at least one."""
+        return max(1, -(-len(self.reads) // self.tasks))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowJob:
@@ -191,7 +196,13 @@ def share_of(job: RowJob, number: int, spread: Spread, begin: int) -> TransformT
     """Return the tasks of a stage, from number `begin` on, that carry out the transform of a stream, by its number."""
     stream = job.streams[number]
     numbers = range(begin, begin + spread.tasks)
-    return TransformTasks(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s, stream=number)
+    return TransformTasks(
+        transform=stream.rule.transform,
+        tasks=numbers,
+        timeout_s=stream.timeout_s,
+        reads=spread.most,
+        stream=number,
+    )
 
 
 def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, spread: Spread) -> DataFrame:

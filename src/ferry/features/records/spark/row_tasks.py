@@ -60,22 +60,24 @@ def write_unshuffled(
     slots: Mapping[int, Alone],
     withheld: Cutoffs,
     schema: pa.Schema,
-    tell: Callable[[Found], None],
+    tell: Callable[[int, Found], None],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Copy every slot named in `batches`; the end of a slot that failed is an answer, too, so that the others continue.
 
-    Slices are refused from what is `withheld` on. `schema` is that of the source `ferry`. `tell` gets, once, how many
-    records were read and kept. Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
+    Slices are refused from what is `withheld` on. `schema` is that of the source `ferry`. `tell` gets, by slot,
+    how many records were read and kept: none of a slot that was committed before, and reads nothing. Anything but a
+    FerryError is raised: Spark then tries the task again, perhaps elsewhere.
     """
-    counts: Counter[tuple[str, str]] = Counter()
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
+            counts: Counter[tuple[str, str]] = Counter()
             one, cutoffs, notes, waits = slots[slot], dict(withheld), EpochNotes(), ReadWaits()
             records = Rows(changed_rows(one, schema, cutoffs, counts, notes, waits))
             port_of = partial(RowSlot, rows=records, rules=one.rules, cutoffs=cutoffs, notes=notes, waits=waits)
-            yield batch_of_rows(answer_rows(run_slot_in_spark(one.spec, port_of)))
-    tell(counts)
+            end = run_slot_in_spark(one.spec, port_of)
+            tell(slot, counts)
+            yield batch_of_rows(answer_rows(end))
 
 
 def changed_rows(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
-from ferry.errors import BadInput, FerryError
+from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_names
 from ferry.kafka.admin.topics import delete_topics
@@ -131,10 +131,21 @@ class LaneDrop:
         )
 
     async def _topics(self, lane: Lane) -> tuple[str, ...]:
-        """Return the lane's scratch topics that exist, also one that was created just before a run was killed."""
-        names = set(await self._connection.target.refresh(None))
+        """Return the lane's scratch topics that exist, also one that was created just before a run was killed.
+
+        Raises Refused if the target hides one that the ledger has: it would stay after the lane is forgotten.
+        """
+        target = self._connection.target
+        names = set(await target.refresh(None))
         there = {name for name in names if scratch_lane(name) == self._lane}
-        found = {name for name in there if name in lane.topics or self._is_ours(name, names)}
+        known = {name for name in lane.topics if scratch_lane(name) == self._lane}
+        for name in sorted(await target.hidden(known - there)):
+            raise Refused(
+                f"topic {name} of lane {self._lane} on cluster {target.alias} is hidden from this login: grant DELETE "
+                "on it, then drop the lane again"
+            )
+        found = there & known
+        found |= await self._ours(there - found, names)
         if found != there:
             found |= there & await self._created()
         return tuple(sorted(found))
@@ -157,17 +168,24 @@ class LaneDrop:
         listed.refuse_silent(target.alias)
         return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
 
-    def _is_ours(self, topic: str, names: Collection[str]) -> bool:
-        """Return whether names alone show that no other flow can have created the topic.
+    async def _ours(self, topics: Collection[str], names: Collection[str]) -> set[str]:
+        """Return those of the topics that no other flow can have created, as names alone show.
 
-        `us.east.orders` may be of a flow from `us.east`, if the target, which has the topics `names`, has its ledger.
+        `us.east.orders` may be of a flow from `us.east`, if the target has its ledger. The target's list of topics,
+        `names`, does not have a ledger that is hidden from this login, so ledgers are also asked for by name.
         """
         base = innermost(self._flow.topics.policy)
-        if not isinstance(base, DefaultReplicationPolicy) or base.topic_source(topic) != self._flow.flow.source:
-            return False
-        parts = topic.split(base.separator)
-        longer = (base.separator.join(parts[:count]) for count in range(2, len(parts)))
-        return not any(ledger_topic(alias) in names for alias in longer)
+        if not isinstance(base, DefaultReplicationPolicy):
+            return set()
+        ledgers: dict[str, set[str]] = {}
+        for topic in topics:
+            if base.topic_source(topic) == self._flow.flow.source:
+                parts = topic.split(base.separator)
+                longer = (base.separator.join(parts[:count]) for count in range(2, len(parts)))
+                ledgers[topic] = {ledger_topic(alias) for alias in longer}
+        asked = {ledger for ones in ledgers.values() for ledger in ones}
+        others = {*names, *await self._connection.target.hidden(asked)}
+        return {topic for topic, ones in ledgers.items() if not ones & others}
 
     async def _decide(self, driver: Driver) -> Plan:
         self._connection.cache.learn(driver.view, driver.read_ms)

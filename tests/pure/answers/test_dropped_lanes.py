@@ -39,6 +39,16 @@ def test_a_topic_of_a_longer_alias_stays(made: World, ledger: str) -> None:
     assert (UNFINISHED in dropped, OTHERS in dropped, FOREIGN in dropped) == (True, ledger == "none", False)
 
 
+def test_a_group_that_has_offsets_in_topics_of_another_flow_stays(made: World) -> None:
+    own, foreign, both, nowhere = (f"{name}.backfill.{LANE}" for name in ("own", "foreign", "both", "nowhere"))
+    made.commit(made.b, own, **{f"{OWN}_0": 1})
+    made.commit(made.b, foreign, **{f"{FOREIGN}_0": 1})
+    made.commit(made.b, both, **{f"{OWN}_0": 1, f"{FOREIGN}_0": 1})
+    made.commit(made.b, nowhere)
+    assert made.ask(*DROP).code == 0
+    assert {own, foreign, both, nowhere} & made.b.groups.keys() == {foreign, both, nowhere}
+
+
 def test_a_topic_that_may_be_there_is_not_forgotten(made: World) -> None:
     made.b.hidden = {OWN}
     answer = made.ask(*DROP)

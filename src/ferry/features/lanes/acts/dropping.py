@@ -18,6 +18,7 @@ from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_names
 from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.groups.listing import list_groups
+from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.kafka.groups.removal import delete_group
 from ferry.lane.connections import TargetConnection
 from ferry.lane.open_lane import driver_port, lane_record
@@ -99,11 +100,14 @@ class LaneDrop:
                 return await self._decide(driver)
 
             await fence_and_seal(port, record, decide, view)
-            await drivers[-1].refuse_superseded()
-            await self._delete(found.topics)
-            for group in (*await self._scratch_groups(), found.group):
+            # Groups before the topics: with a topic its offsets go, which show that a group is the lane's.
+            for group in await self._scratch_groups(found.topics):
                 await drivers[-1].refuse_superseded()
                 await delete_group(self._connection.target, group)
+            await drivers[-1].refuse_superseded()
+            await self._delete(found.topics)
+            await drivers[-1].refuse_superseded()
+            await delete_group(self._connection.target, found.group)
             await self._forget(drivers[-1], found, who)
             return found
 
@@ -161,12 +165,23 @@ class LaneDrop:
             created |= {change.topic for change in changes if change.kind is ChangeKind.CREATE}
         return created
 
-    async def _scratch_groups(self) -> list[str]:
-        """Return the groups of a drill: their names have the same ending as its topics."""
+    async def _scratch_groups(self, topics: Collection[str]) -> list[str]:
+        """Return the groups of a drill: their names have the same ending as its topics.
+
+        A lane of another flow may have the same name. So all offsets of a group must be in `topics`, the lane's own.
+        A group without offsets is not returned: they may be in topics that this login may not see.
+        """
+        if not topics:
+            return []
         target = self._connection.target
         listed = await list_groups(target)
         listed.refuse_silent(target.alias)
-        return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
+        named = [group for group in listed.groups if scratch_lane(group) == self._lane]
+        fetched = await fetch_offsets(target, dict.fromkeys(named), stable=False)
+        for error in fetched.failed.values():
+            raise error
+        read = {group: {place.topic for place in places} for group, places in fetched.found.items()}
+        return sorted(group for group, of in read.items() if of and of <= set(topics) and group not in fetched.denied)
 
     async def _ours(self, topics: Collection[str], names: Collection[str]) -> set[str]:
         """Return those of the topics that no other flow can have created, as names alone show.

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
-from ferry.errors import BadInput, FerryError
+from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_names
 from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.groups.listing import list_groups
+from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.kafka.groups.removal import delete_group
 from ferry.lane.connections import TargetConnection
 from ferry.lane.open_lane import driver_port, lane_record
@@ -99,11 +100,14 @@ class LaneDrop:
                 return await self._decide(driver)
 
             await fence_and_seal(port, record, decide, view)
-            await drivers[-1].refuse_superseded()
-            await self._delete(found.topics)
-            for group in (*await self._scratch_groups(), found.group):
+            # Groups before the topics: with a topic its offsets go, which show that a group is the lane's.
+            for group in await self._scratch_groups(found.topics):
                 await drivers[-1].refuse_superseded()
                 await delete_group(self._connection.target, group)
+            await drivers[-1].refuse_superseded()
+            await self._delete(found.topics)
+            await drivers[-1].refuse_superseded()
+            await delete_group(self._connection.target, found.group)
             await self._forget(drivers[-1], found, who)
             return found
 
@@ -131,10 +135,21 @@ class LaneDrop:
         )
 
     async def _topics(self, lane: Lane) -> tuple[str, ...]:
-        """Return the lane's scratch topics that exist, also one that was created just before a run was killed."""
-        names = set(await self._connection.target.refresh(None))
+        """Return the lane's scratch topics that exist, also one that was created just before a run was killed.
+
+        Raises Refused if the target hides one that the ledger has: it would stay after the lane is forgotten.
+        """
+        target = self._connection.target
+        names = set(await target.refresh(None))
         there = {name for name in names if scratch_lane(name) == self._lane}
-        found = {name for name in there if name in lane.topics or self._is_ours(name, names)}
+        known = {name for name in lane.topics if scratch_lane(name) == self._lane}
+        for name in sorted(await target.hidden(known - there)):
+            raise Refused(
+                f"topic {name} of lane {self._lane} on cluster {target.alias} is hidden from this login: grant DELETE "
+                "on it, then drop the lane again"
+            )
+        found = there & known
+        found |= await self._ours(there - found, names)
         if found != there:
             found |= there & await self._created()
         return tuple(sorted(found))
@@ -150,24 +165,42 @@ class LaneDrop:
             created |= {change.topic for change in changes if change.kind is ChangeKind.CREATE}
         return created
 
-    async def _scratch_groups(self) -> list[str]:
-        """Return the groups of a drill: their names have the same ending as its topics."""
+    async def _scratch_groups(self, topics: Collection[str]) -> list[str]:
+        """Return the groups of a drill: their names have the same ending as its topics.
+
+        A lane of another flow may have the same name. So all offsets of a group must be in `topics`, the lane's own.
+        A group without offsets is not returned: they may be in topics that this login may not see.
+        """
+        if not topics:
+            return []
         target = self._connection.target
         listed = await list_groups(target)
         listed.refuse_silent(target.alias)
-        return sorted(group for group in listed.groups if scratch_lane(group) == self._lane)
+        named = [group for group in listed.groups if scratch_lane(group) == self._lane]
+        fetched = await fetch_offsets(target, dict.fromkeys(named), stable=False)
+        for error in fetched.failed.values():
+            raise error
+        read = {group: {place.topic for place in places} for group, places in fetched.found.items()}
+        return sorted(group for group, of in read.items() if of and of <= set(topics) and group not in fetched.denied)
 
-    def _is_ours(self, topic: str, names: Collection[str]) -> bool:
-        """Return whether names alone show that no other flow can have created the topic.
+    async def _ours(self, topics: Collection[str], names: Collection[str]) -> set[str]:
+        """Return those of the topics that no other flow can have created, as names alone show.
 
-        `us.east.orders` may be of a flow from `us.east`, if the target, which has the topics `names`, has its ledger.
+        `us.east.orders` may be of a flow from `us.east`, if the target has its ledger. The target's list of topics,
+        `names`, does not have a ledger that is hidden from this login, so ledgers are also asked for by name.
         """
         base = innermost(self._flow.topics.policy)
-        if not isinstance(base, DefaultReplicationPolicy) or base.topic_source(topic) != self._flow.flow.source:
-            return False
-        parts = topic.split(base.separator)
-        longer = (base.separator.join(parts[:count]) for count in range(2, len(parts)))
-        return not any(ledger_topic(alias) in names for alias in longer)
+        if not isinstance(base, DefaultReplicationPolicy):
+            return set()
+        ledgers: dict[str, set[str]] = {}
+        for topic in topics:
+            if base.topic_source(topic) == self._flow.flow.source:
+                parts = topic.split(base.separator)
+                longer = (base.separator.join(parts[:count]) for count in range(2, len(parts)))
+                ledgers[topic] = {ledger_topic(alias) for alias in longer}
+        asked = {ledger for ones in ledgers.values() for ledger in ones}
+        others = {*names, *await self._connection.target.hidden(asked)}
+        return {topic for topic, ones in ledgers.items() if not ones & others}
 
     async def _decide(self, driver: Driver) -> Plan:
         self._connection.cache.learn(driver.view, driver.read_ms)

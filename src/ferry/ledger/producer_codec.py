@@ -1,7 +1,7 @@
 """What a lane with identical offsets writes under its producer id, as records: each comes before what it says (ADR 57).
 
 One has the lane's id. One more for each target partition says that a batch may have been sent there. A batch that was
-sent may arrive late, so it is not enough to know what has receipts. It also says up to which offset there are empty
+sent may arrive late, so it is not enough to know what has receipts. Another one says up to which offset there are empty
 records instead of the source's: the broker compares sequence numbers, and no contents.
 
 A record of another kind says until when a slot sends markers to a target partition, which pass the source's holes.
@@ -45,15 +45,15 @@ def producer_record(lane: str, *, producer_id: int, run: str, at_ms: int) -> Rec
 
 
 def sending_records(
-    lane: str, place: TopicPartition, *, first: int, producer_id: int, run: str, at_ms: int
+    lane: str, place: TopicPartition, *, first: int | None, producer_id: int, run: str, at_ms: int
 ) -> list[Record]:
     """Make the records that a run is about to send a first batch to a target partition. They outlive the lane.
 
-    `first` is the first offset with a record of the source; those before get empty records. Each such offset has a key
-    of its own, so that no late record of an older run takes the place of another one.
+    `first` is the first offset with a record of the source; those before get empty records. Each has a key of its own,
+    also 0, so that no late record of an older run takes the place of another one. None: the ledger has it already.
     """
     key, value = [PRODUCER, lane, place.topic, place.partition], _body(producer_id, run, at_ms)
-    keys = [key, [*key, first]] if first else [key]
+    keys = [key] if first is None else [key, [*key, first]]
     return [Record(key=encode(one), value=value) for one in keys]
 
 
@@ -102,17 +102,27 @@ def lane_producers(view: LedgerView) -> dict[str, int]:
     return {lane: producer for lane, producer in found.items() if producer is not None}
 
 
-def first_offsets(view: LedgerView, lane: str) -> dict[TopicPartition, frozenset[int]]:
+def first_offsets(view: LedgerView, lane: str, *, current: bool = False) -> dict[TopicPartition, frozenset[int]]:
     """Return the target partitions of which the ledger says that batches may have been sent there.
 
     The numbers are the first offsets with a record of the source, as the lane's runs had them: one, unless runs did not
-    agree.
+    agree. Earlier Ferrys wrote no key for the offset 0, so it is missing if one of their other runs named another one.
+    `current`: only of copies that were not deleted or dropped since, although late batches may come there.
     """
+    dropped, deleted = _gone(view, lane) if current else (-1, {})
     found: dict[TopicPartition, set[int]] = {}
     for key, record in view.of_kind(PRODUCER):
-        if key[1] == lane and len(key) > 2 and record.value is not None:
+        if key[1] != lane or len(key) == 2 or record.value is None:
+            continue
+        if record.offset > max(dropped, deleted.get(key[2], -1)):
             found.setdefault(TopicPartition(topic=key[2], partition=key[3]), set()).update(key[4:])
     return {place: frozenset(firsts or {0}) for place, firsts in found.items()}
+
+
+def _gone(view: LedgerView, lane: str) -> tuple[int, dict[str, int]]:
+    """Return at which ledger offset the lane was dropped last (-1: never), and copies were deleted, by target topic."""
+    dropped = max((record.offset for key, record in view.of_kind("dropped") if key[1] == lane), default=-1)
+    return dropped, {key[2]: record.offset for key, record in view.of_kind("deleted") if key[1] == lane}
 
 
 def sent_places(view: LedgerView, lane: str) -> frozenset[TopicPartition]:

@@ -1,4 +1,4 @@
-"""`ferry verify` of copies with identical offsets that have no receipt: a run died before its first one."""
+"""`ferry verify` of copies with identical offsets that have no receipt, or receipts of markers alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import pytest
 
 from ferry.features.identical.rules.empty import MOST_BYTES
 from ferry.kafka.connect import codes
-from ferry.model import TopicPartition
+from ferry.model import Record, TopicPartition
 from ferry.wire.batch import HEADER_BYTES
+from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import HEARTBEATS
 from tests.pure.answers.world import World, world
 from tests.pure.identical.test_slot import BROKER, SETTINGS
 from tests.pure.scripted.faults import Fault
 
 KEPT = ("a->b.ferry.offsets = identical", "a->b.ferry.offsets.may.lose = true", "a->b.ferry.offsets.may.pass = true")
+LANE = "backfill-june"
 BEGINS, AT_ONCE = 1_000, 400
 """Where a log begins, and the empty records of a batch."""
 
@@ -34,10 +36,10 @@ def made(tmp_path: Path) -> Iterator[World]:
         yield found
 
 
-def died(made: World) -> None:
-    """A run writes records, and dies before their receipts."""
+def died(made: World, *words: str) -> None:
+    """A run, or another command that copies, writes records and dies before their receipts."""
     made.b.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
-    assert made.ask("run", "a->b").code != 0
+    assert made.ask(*(words or ("run", "a->b"))).code != 0
 
 
 def after_one_of_orders(made: World) -> None:
@@ -101,9 +103,40 @@ def test_a_copy_among_its_empty_records_has_nothing_to_compare(made: World) -> N
     assert left_out(found) == [("audit", "not-copied", BEGINS, BEGINS)]
 
 
+def test_empty_records_before_markers_alone_are_deleted_by_the_run_that_has_a_record(made: World) -> None:
+    audit, txns = TopicPartition("audit", 0), made.a.target
+    producer, epoch = txns.init_producer("txn")
+    identity = ProducerIdentity(producer_id=producer, producer_epoch=epoch, sequence=0, transactional=True)
+    made.a.write_in("txn", audit, build_batch([Record(key=b"k", value=b"v")], made.now_ms, identity))
+    txns.end_txn("txn", epoch, committed=True)
+    made.a.deliver_markers()
+    first = made.a.begins[audit] = made.a.log("audit", 0).end - 1
+    copy = TopicPartition("a.audit", 0)
+    assert made.ask("run", "a->b").code == 0
+    assert (made.b.log("a.audit", 0).end, made.b.begins.get(copy, 0)) == (first + 1, 0)
+    made.produce(made.a, "audit", 0, 1)
+    assert made.ask("run", "a->b").code == 0
+    assert (made.b.log("a.audit", 0).end, made.b.begins.get(copy, 0)) == (first + 2, first)
+
+
 def test_a_source_topic_that_is_gone_is_named(made: World) -> None:
     after_one_of_orders(made)
     died(made)
     del made.a.ids["audit"]
     del made.a.leaders[TopicPartition("audit", 0)]
     assert ("audit", "source-replaced", 0, 0) in left_out(made.ask("verify", "a->b"))
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_lane_that_was_dropped_has_nothing_to_compare_until_it_copies_again(made: World, again: bool) -> None:
+    window = "--from-offset", "audit:0:2", "--to-offset", "audit:0:7"
+    backfill, verify = ("backfill", "a->b", "--lane", LANE, *window), ("verify", "a->b", "--lane", LANE)
+    assert made.ask(*backfill).code == 0
+    assert made.ask(*verify).body["records"] == 5
+    assert made.ask("lanes", "drop", "a->b", LANE, "--yes").code == 0
+    if again:
+        died(made, *backfill)
+        assert (made.ask(*verify).body["records"], left_out(made.ask(*verify))) == (5, [])
+        return
+    found = made.ask(*verify)
+    assert (found.code, found.body["error"]["kind"]) == (2, "bad-input")

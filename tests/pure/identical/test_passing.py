@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from ferry.errors import Refused, Superseded
-from ferry.features.identical.rules.empty import BATCH_RATE, MOST_AT_ONCE, MOST_BYTES, at_once, cost_of, empty_batch
+from ferry.features.identical.rules.empty import (
+    BATCH_RATE,
+    MOST_AT_ONCE,
+    MOST_BYTES,
+    at_once,
+    cost_of,
+    empty_batch,
+    empty_until,
+)
 from ferry.kafka.connect import codes
-from ferry.ledger.producer_codec import first_offsets
+from ferry.ledger.codec import decode_key
+from ferry.ledger.ledger import fold
+from ferry.ledger.producer_codec import PRODUCER, first_offsets, sending_records
 from ferry.ledger.receipts import receipts
-from ferry.model import PLAN_VERSION, Record, RefusalKind
+from ferry.model import PLAN_VERSION, Fate, LedgerRecord, Record, RefusalKind
 from ferry.protocol.names import ledger_topic
 from ferry.wire.batch import HEADER_BYTES, batches, check, obstacle, producer_of
 from ferry.wire.content import contents
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical.test_holes import Marking
+from tests.pure.identical.test_planned import PIECE
 from tests.pure.identical.test_slot import Identical, found
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.batches import row
@@ -213,6 +225,11 @@ class LaterMarking(Marking):
         """Where the target's log begins."""
         return self.target.begins.get(place(), 0)
 
+    def sendings(self) -> list[tuple[str, list[int]]]:
+        """Which runs said last that batches were sent, and with which first offset."""
+        found = [(key, json.loads(record.value or b"")) for key, record in self.view().of_kind(PRODUCER)]
+        return [(value["run"], key[4:]) for key, value in found if len(key) > 2]
+
 
 def test_empty_records_before_markers_alone_are_deleted_when_a_later_run_has_a_record() -> None:
     lane = LaterMarking()
@@ -255,6 +272,19 @@ def test_a_run_that_dies_before_it_deletes_what_is_before_markers_leaves_that_to
         assert (lane.ends(), lane.begins()) == ({place(): lane.first + 1}, 0)
         assert lane.run("third").refusals == {}
         assert (lane.ends(), lane.begins()) == ({place(): lane.first + 2}, lane.first)
+
+
+def test_a_clock_that_the_ledger_stamps_adds_no_first_offset() -> None:
+    """A slot with markers of earlier writers writes a record again for that."""
+    lane = LaterMarking()
+    with at_work(lane):
+        lane.run("first")
+        lane.produce_aborted(0, 1)
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True))
+        lane.copy(lane.begin(lane.open("second")))
+        assert lane.until()
+        lane.run("third")
+        assert sorted(lane.sendings()) == [("first", [lane.first]), ("third", [])]
 
 
 def test_nothing_is_deleted_up_to_the_end_of_the_log() -> None:
@@ -306,6 +336,89 @@ def test_a_run_that_was_overtaken_before_its_first_empty_record_sends_none() -> 
         assert isinstance(slept.exception, Superseded)
         assert lane.is_right(BEGINS + 1)
         assert first_offsets(lane.view(), LANE) == {place(): {BEGINS, BEGINS + 1}}, "neither hides the other"
+
+
+def overtaken(lane: Later, overtake: Callable[[], object]) -> None:
+    """A run is about to pass the offsets before BEGINS. Another one begins at 0; then the first one says so."""
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        first = lane.begin(lane.open("first"))
+        late = Fault(api="Produce", topic=ledger_topic(FLOW.source), held=True)
+        lane.target.faults.append(late)
+        slept = lane.start(first, target=elsewhere)
+        lane.run_until(lambda: late.happened > 0)
+        lane.delete_at_source(0)
+        overtake()
+        lane.target.release()
+        lane.run_until(lambda: slept.is_done)
+        assert isinstance(slept.exception, Superseded)
+    assert first_offsets(lane.view(), LANE) == {place(): {0, BEGINS}}, "0 is a first offset like another one"
+
+
+def test_what_an_overtaken_run_says_late_deletes_no_record_of_its_successor() -> None:
+    lane = Later([[3, 2]])
+    overtaken(lane, lambda: lane.copy(lane.begin(lane.open("second"))))
+    assert lane.is_right(0)
+    lane.produce(0, 2)
+    with at_work(lane):
+        plan = lane.open("third")
+        assert [piece.empty_until for piece in plan.slices] == [None]
+        assert lane.copy(lane.begin(plan)).refusals == {}
+    assert (lane.is_right(0), lane.ends()) == (True, {place(): BEGINS + 7})
+
+
+def test_what_an_overtaken_run_says_late_does_not_hide_that_records_without_receipts_begin_at_0() -> None:
+    """Such records are not taken for empty ones when the source's log begins there by then."""
+    lane = Later([[3, 2]])
+
+    def dies() -> None:
+        attempt = lane.begin(lane.open("second"))
+        lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+        with pytest.raises(Refused):
+            lane.copy(attempt)
+
+    overtaken(lane, dies)
+    lane.delete_at_source(BEGINS)
+    with at_work(lane):
+        plan = lane.open("third")
+        assert [one.code for one in plan.refusals] == ["identical.first.other"]
+        lane.copy(lane.begin(plan))
+    assert lane.is_right(0)
+
+
+@pytest.mark.parametrize(
+    ("firsts", "received", "begin", "until"),
+    [
+        ({200}, 200, 0, 200),
+        ({200}, 200, 199, 200),
+        ({200}, 200, 200, None),
+        ({200}, 200, None, 200),
+        ({0, 200}, 200, 0, None),
+        ({200, 300}, 200, 0, None),
+        ({0, 200}, None, 0, None),
+        ({200}, None, 0, None),
+        ({200}, 0, 0, None),
+        ({200}, 300, 0, None),
+        ({0}, 0, 0, None),
+        (set(), 200, 0, None),
+    ],
+)
+def test_only_what_all_records_of_the_ledger_say_is_deleted_as_empty(
+    firsts: set[int], received: int | None, begin: int | None, until: int | None
+) -> None:
+    piece = replace(PIECE, start=300, target_next=300)
+    assert empty_until(piece, firsts, received, begin) == until
+    assert empty_until(replace(piece, target_next=None), firsts, received, begin) is None
+
+
+def test_an_earlier_ferry_named_no_offset_where_records_begin_at_0() -> None:
+    records = sending_records(LANE, place(), first=0, producer_id=1, run="r", at_ms=1)
+    assert [decode_key(one.key)[4:] for one in records] == [[], [0]]
+    (bare, _), again = records, sending_records(LANE, place(), first=None, producer_id=1, run="r", at_ms=1)
+    assert again == [bare], "it says again that batches were sent"
+    known = LedgerRecord(offset=0, key=bare.key, value=bare.value, fate=Fate.COMMITTED, producer_id=-1)
+    assert first_offsets(fold([known], 1), LANE) == {place(): {0}}
 
 
 @pytest.mark.parametrize("skip", range(BATCHES))

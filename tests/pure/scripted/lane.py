@@ -12,12 +12,14 @@ from kafka.future import Future
 
 from ferry.clock import wall_ms
 from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring, TargetSlot
+from ferry.features.identical.rules.empty import of_markers
 from ferry.features.identical.rules.planned import Found, stays_identical, with_identical
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
+from ferry.ledger.map_rows import newer_rows
 from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.unit_codec import era_record, eras, last_units
@@ -157,7 +159,9 @@ class Lane:
         driver.keep([producer_record(LANE, producer_id=producer, run=plan.run, at_ms=0)])
         receipts, sent = last_receipts(driver.view, LANE), first_offsets(driver.view, LANE)
         marked = markings(driver.view, LANE)
-        known = replace(found, receipts=receipts, sent=sent, marked=marked, begins=dict(self.target.begins))
+        received = of_markers(newer_rows(driver.view, lambda of: of.lane == LANE))
+        begins = dict(self.target.begins)
+        known = replace(found, receipts=receipts, sent=sent, marked=marked, begins=begins, received=received)
         return with_identical(plan, known, producer)
 
     def begin(self, plan: Plan) -> Attempt:

@@ -96,6 +96,7 @@ class WholeBrokers(GroupBrokers):
         self.ids.pop(name, None)
         for place in [place for place in self.leaders if place.topic == name]:
             del self.leaders[place], self.epochs[place], self.target.logs[self.name(place)]
+            self.begins.pop(place, None)
 
     def _Metadata(self, asked: Asked) -> Any:  # noqa: N802
         answer = super()._Metadata(asked)

@@ -11,7 +11,7 @@ from kafka.protocol.producer import InitProducerIdRequest
 from ferry.clock import wall_ms
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.features.identical.acts.short import look_short
-from ferry.features.identical.rules.empty import left_of
+from ferry.features.identical.rules.empty import left_of, may_have_left, of_markers
 from ferry.features.identical.rules.planned import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
@@ -111,6 +111,10 @@ class IdenticalPlanner:
         sent = first_offsets(view, self.lane.name)
         passed = [one.target for one in plan.slices if one.target_next is not None and any(sent.get(one.target, ()))]
         begins = await listed_offsets(target, dict.fromkeys(passed, EARLIEST), isolation=READ_UNCOMMITTED)
+        left = {place for place in passed if may_have_left(sent[place], begins.found.get(place))}
+        rows = (
+            await self.lane.cache.rows(view, lambda of: of.lane == self.lane.name and of.target in left) if left else {}
+        )
         listed = await self._listed(sorted(set(names) - new))
         try:
             brokers = await broker_settings(target, BROKER_SETTINGS)
@@ -122,6 +126,7 @@ class IdenticalPlanner:
             may_pass=self._settings.may_pass,
             sent=sent,
             begins=begins.found,
+            received=of_markers(rows),
             limits=await batch_limits(target, {one.target.topic for one in plan.slices if left_of(one)} - new),
             may_mark=await self._may_mark(),
             marked=markings(view, self.lane.name),

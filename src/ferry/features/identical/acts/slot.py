@@ -75,6 +75,8 @@ class IdenticalSlot(KafkaSlot):
 
     async def _note_sending(self, places: Collection[TopicPartition]) -> None:
         ref, at_ms = self._ref, wall_ms()
+        # A slice with receipts does not begin anywhere: its first offset is in the ledger already.
+        firsts = {place: passed_of(piece) for place, piece in self._pieces.items() if piece.target_next is None}
         await self._ledger.append(
             [
                 record
@@ -82,7 +84,7 @@ class IdenticalSlot(KafkaSlot):
                 for record in sending_records(
                     ref.lane,
                     place,
-                    first=passed_of(self._pieces[place]),
+                    first=firsts.get(place),
                     producer_id=self._producer,
                     run=ref.run,
                     at_ms=at_ms,

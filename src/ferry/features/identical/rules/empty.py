@@ -6,13 +6,14 @@ So the brokers compare them, too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from crc32c import crc32c
 
-from ferry.model import Codec, Compression, Slice
+from ferry.ledger.map_block import MapEntry, ReceiptChain
+from ferry.model import Codec, Compression, Slice, TopicPartition
 from ferry.wire.batch import BEFORE_LENGTH, HEADER, HEADER_BYTES, MAGIC
 from ferry.wire.codecs import compressed
 from ferry.wire.varints import varint
@@ -50,14 +51,41 @@ def left_of(piece: Slice) -> int:
     return max(0, passed_of(piece) - (piece.target_end or 0))
 
 
-def empty_until(piece: Slice, firsts: Collection[int], begin: int | None) -> int | None:
+def may_have_left(firsts: Collection[int], begin: int | None) -> bool:
+    """Return whether empty records may be left before a first offset.
+
+    `firsts` are those of the ledger. `begin`: where the target's log begins; None: not known.
+    """
+    return len(firsts) == 1 and (begin is None or begin < max(firsts)) and 0 not in firsts
+
+
+def of_markers(rows: Mapping[ReceiptChain, Sequence[MapEntry]]) -> dict[TopicPartition, int]:
+    """Return where the first receipt of each target partition begins whose receipts have no record.
+
+    `rows` are all receipts of these partitions that the ledger has.
+    """
+    found: dict[TopicPartition, list[MapEntry]] = {}
+    for of, ones in rows.items():
+        found.setdefault(of.target, []).extend(ones)
+    return {
+        place: min(one.start for one in ones)
+        for place, ones in found.items()
+        if ones and not any(one.segments for one in ones)
+    }
+
+
+def empty_until(piece: Slice, firsts: Collection[int], received: int | None, begin: int | None) -> int | None:
     """Return up to where the target of a slice with receipts may have empty records that are to be deleted; None: none.
 
-    Receipts of markers alone leave them. `firsts` are the first offsets of the ledger. `begin`: where the target's log
-    begins; None: not known.
+    Receipts of markers alone leave them: they are deleted before the receipts of records. Nothing is deleted unless the
+    first receipt begins at the only first offset. Another run may have noted one late, and may have sent nothing.
+
+    `firsts` are the first offsets of the ledger. `received`: where receipts without records begin (`of_markers`); None:
+    there are none, or some have records. `begin`: where the target's log begins; None: not known.
     """
-    first = max(firsts, default=0)
-    return None if piece.target_next is None or not first or (begin is not None and begin >= first) else first
+    if piece.target_next is None or not may_have_left(firsts, begin):
+        return None
+    return received if set(firsts) == {received} else None
 
 
 def due_until(piece: Slice) -> int:

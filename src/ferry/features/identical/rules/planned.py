@@ -82,6 +82,8 @@ class Found:
     """Until when runs of the lane may have sent markers, by target partition; 0: all were answered."""
     begins: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Where the logs of target partitions begin, as far as that was asked and is known."""
+    received: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where receipts begin, of target partitions that may have empty records, and whose receipts have no record."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """`max.message.bytes` of target topics that get empty records, as far as it is shown."""
     denied: frozenset[str] = frozenset()
@@ -113,7 +115,12 @@ def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
             max_age_ms=max_age_of(piece, found),
             late_ms=late_of(found) if found.may_mark else None,
             marked_ms=found.marked.get(piece.target),
-            empty_until=empty_until(piece, found.sent.get(piece.target, ()), found.begins.get(piece.target)),
+            empty_until=empty_until(
+                piece,
+                found.sent.get(piece.target, ()),
+                found.received.get(piece.target),
+                found.begins.get(piece.target),
+            ),
         )
         if is_kept(piece, found)
         else piece

@@ -131,10 +131,12 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
 async def _without_receipts(flow: FlowConfig, connections: FlowConnections, view: LedgerView) -> list[Copied]:
     """Return the copies to which the lane may have sent records with identical offsets, and that have no receipt yet.
 
-    A run writes records before their receipts. The ledger has the first offset of each copy.
+    A run writes records before their receipts. The ledger has the first offset of each copy. Copies that were
+    deleted or dropped since are left out.
     """
     received = last_receipts(view, flow.lane)
-    firsts = {place: max(some) for place, some in first_offsets(view, flow.lane).items() if place not in received}
+    sent = first_offsets(view, flow.lane, current=True)
+    firsts = {place: max(some) for place, some in sent.items() if place not in received}
     if not firsts:
         return []
     sources = {flow.copy_of(name): name for name in await connections.source.refresh(None)}

@@ -12,8 +12,8 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 STORES = ("PEM", "PKCS12", "JKS")
 PATH = (
-    "A path below FERRY_CONNECTION_PATHS on the machines of Airflow's API server, workers and triggerer, and of Spark's "
-    "drivers."
+    "A path below FERRY_CONNECTION_PATHS on the machines of Airflow's API server, workers and triggerer, and of "
+    "Spark's drivers."
 )
 
 

@@ -84,9 +84,7 @@ def sentence(text: str, run: str = "", link: str = "") -> Markup:
     `run` is the id of a run that has a `link` instead. Commands and names stay as they are, so that they can be copied.
     """
     pieces = filters.runs_in(readable(text), run)
-    return Markup("").join(
-        escape(before) + (link if one and one == run else _named(one)) for before, one in pieces
-    )
+    return Markup("").join(escape(before) + (link if one and one == run else _named(one)) for before, one in pieces)
 
 
 def _named(run: str) -> Markup:

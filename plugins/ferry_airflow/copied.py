@@ -19,9 +19,10 @@ def copied_asset(flow: str, topic: str, config: Path | str | None = None) -> Ass
 
     No secret is resolved. Of an Airflow connection of the target its servers are read, because they are in the name.
 
-    Raises BadInput without such a file or flow, if the file holds an error, if the target's `bootstrap.servers` refer
-    to what is missing here, or if its connection is missing or names no servers. Raises Refused if Airflow denies
-    access to that connection, and Retryable for Airflow's other errors. Airflow shows each as an import error.
+    Raises BadInput without such a file or flow, or if the file holds an error. Raises it also if the target's
+    `bootstrap.servers` refer to what is missing here, or its connection is missing or names no servers. Raises
+    Refused if Airflow denies access to that connection, and Retryable for Airflow's other errors. Airflow shows each
+    as an import error.
     """
     found = flow_of_names(config_path(config), flow)
     return topic_asset(found, "target", found.copy_of(topic))

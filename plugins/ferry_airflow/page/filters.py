@@ -26,7 +26,7 @@ _PARTS = re.compile(
 _VERBATIM = r"`[^`]*`|(?<!\w)'[^']*'|\"[^\"]*\"|--[a-z-]+[ =](?![`'\"-])\S+|\bferry [a-z]+ abandon '[^']*' \S+"
 """Parts of a sentence that people copy: quotes, options of commands, and the command with an id that has no option."""
 _ALONE = (r"(?<![\w.@/=~-])", r"(?![\w@/~+-]|[.:]\w)")
-"""What is before and after an id that is no part of another name, such as a topic's."""
+"""What is before and after an id that does not belong to another name, such as a topic's."""
 
 
 def number(value: int | None) -> str:
@@ -108,8 +108,8 @@ def made_ms(run: str) -> int | None:
 def runs_in(sentence: str, known: str = "") -> Iterator[tuple[str, str]]:
     """Return a sentence in pieces: text, and the id of the run that follows it, which is empty at the end.
 
-    They are ids that were made of a kind and a time, and `known`. An id is text where it is copied or is part of a
-    name: in quotes, after an option of a command, in the name of a topic.
+    They are ids that were made of a kind and a time, and `known`. An id is text in what people copy: in
+    quotes, after an option of a command, and in the name of a topic.
     """
     ids = f"{re.escape(known)}|{_ID}" if known else _ID
     before, after = _ALONE

@@ -28,7 +28,6 @@ from ferry.config.flow.start import Start, StartOffsets, StartTime
 from ferry.config.flow.transforms import TransformSpec, transform_of
 from ferry.config.keys.feature import FeatureSettings, feature_settings
 from ferry.config.keys.layers import ROLE_AT, Role, Side
-from ferry.config.login.connection import SERVERS
 from ferry.config.login.unknown import unknown_here
 from ferry.config.text.filters import PatternList
 from ferry.config.text.secrets import ClientProperties
@@ -117,8 +116,8 @@ class FlowConfig:
         Raises BadInput when a variable, file or entry that they refer to is missing, or the connection is unknown here.
         """
         written = self._written(side, ROLE_AT[side])
-        own = {key: value for key, value in written.items() if key == SERVERS}
-        return self.clients.providers.resolve_all(own).get(SERVERS, "")
+        own = {key: value for key, value in written.items() if key == "bootstrap.servers"}
+        return self.clients.providers.resolve_all(own).get("bootstrap.servers", "")
 
     def _written(self, side: Side, role: Role) -> Mapping[str, str]:
         alias = self.flow.source if side == "source" else self.flow.target

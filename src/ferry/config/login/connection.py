@@ -73,7 +73,7 @@ def connection_properties(connection: AirflowConnection) -> ClientProperties:
 
 
 def connection_servers(connection: AirflowConnection) -> str:
-    """Return the `bootstrap.servers` of a connection; its login and its other settings are not looked at.
+    """Return the `bootstrap.servers` of a connection; its login and its other settings are not read.
 
     Raises BadInput if it names no servers, or is of another type.
     """

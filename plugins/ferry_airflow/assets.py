@@ -30,8 +30,7 @@ MOST_PARTITIONS = 100
 
 def namespace(flow: FlowConfig, side: Side) -> str:
     """Return a cluster's namespace in OpenLineage, which its assets begin with: its first bootstrap server."""
-    servers = flow.client(side, "consumer" if side == "source" else "producer").get("bootstrap.servers", "")
-    host, _, port = servers.split(",")[0].strip().rpartition("//")[2].rpartition(":")
+    host, _, port = flow.servers(side).split(",")[0].strip().rpartition("//")[2].rpartition(":")
     return f"kafka://{host}:{port}"
 
 

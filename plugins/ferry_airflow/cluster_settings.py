@@ -11,7 +11,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, AirflowSecretsBackendAccessDenied
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.login.connection import AirflowConnection, connection_properties
+from ferry.config.login.connection import SERVERS, AirflowConnection, connection_properties, connection_servers
 from ferry.config.settings import Settings, load
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused, Retryable
@@ -38,23 +38,39 @@ def settings_of(conn_id: str) -> ClientProperties:
 
     Raises BadInput when it is missing or wrong, and what `connection_of` raises.
     """
+    return connection_properties(_kafka_connection(conn_id))
+
+
+def _kafka_connection(conn_id: str) -> AirflowConnection:
     found = connection_of(conn_id)
     if found is None:
         raise BadInput(
             f"Airflow connection {conn_id!r} does not exist: create it with the type Kafka cluster, or name another in"
             " ferry.airflow.conn.id"
         )
-    return connection_properties(
-        AirflowConnection(
-            conn_id=conn_id,
-            conn_type=str(found.conn_type),
-            host=found.host,
-            port=found.port,
-            login=found.login,
-            password=found.password,
-            extra=found.extra_dejson,
-        )
+    return AirflowConnection(
+        conn_id=conn_id,
+        conn_type=str(found.conn_type),
+        host=found.host,
+        port=found.port,
+        login=found.login,
+        password=found.password,
+        extra=found.extra_dejson,
     )
+
+
+def flow_of_names(path: Path, name: str) -> FlowConfig:
+    """Return the flow `source->target` of the file at `path`, to name assets of its target while a DAG is parsed.
+
+    Of connections only the servers of the target's are read, if the file names one there. Raises BadInput for a mistake
+    in the file, or if that connection is missing or names no servers, and what `connection_of` raises.
+    """
+    found = load(path).flow(name)
+    own = found.clients.connections.get(found.flow.target)
+    if own is None:
+        return found
+    servers = connection_servers(_kafka_connection(own))
+    return load(path, lambda conn_id: {SERVERS: servers} if conn_id == own else None).flow(name)
 
 
 def flow_of(path: Path, name: str) -> FlowConfig:

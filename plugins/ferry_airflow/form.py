@@ -47,7 +47,10 @@ def topics_param(flow: FlowConfig, what: str, rest: str) -> Param:
 
 
 def named_topics(flow: FlowConfig) -> tuple[str, ...]:
-    """Return the topics that the file selects for a flow, if it names each of them; empty if it has a pattern."""
+    """Return the topics that the file selects for a flow, if it names each of them; empty if it has a pattern.
+
+    Heartbeats topics, which a flow takes without a name in the file, are not among them.
+    """
     selected = flow.topics.filter
     names = selected.include.items
     return tuple(filter(selected.takes, names)) if all(LEGAL_NAME.fullmatch(name) for name in names) else ()

@@ -11,7 +11,10 @@ HOOK = "ferry_airflow.connection.KafkaClusterHook"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 STORES = ("PEM", "PKCS12", "JKS")
-PATH = "A path below FERRY_CONNECTION_PATHS on the machines of Airflow's workers and triggerer and of Spark's drivers."
+PATH = (
+    "A path below FERRY_CONNECTION_PATHS on the machines of Airflow's API server, workers and triggerer, and of "
+    "Spark's drivers."
+)
 
 
 def get_provider_info() -> dict[str, Any]:

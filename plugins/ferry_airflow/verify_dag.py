@@ -14,7 +14,7 @@ from airflow.sdk import DAG, Param
 
 from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import RETRY_DELAY, START
-from ferry_airflow.form import flag, topics_param
+from ferry_airflow.form import LONGEST_TOPIC, flag, names_param
 from ferry_airflow.naming import FULL, MODES, verify_dag_id
 from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
 from ferry_airflow.verify_operators import FerryVerifyOperator
@@ -29,7 +29,7 @@ def verify_dag(flow: FlowConfig, path: Path, overrides: Overrides = NOTHING) -> 
         "verify",
         flow.flow,
         overrides,
-        form=_params(flow),
+        form=_params(),
         description=f"Compares what was copied of {flow.flow.source} to {flow.flow.target} on both clusters",
         doc_md=__doc__,
         schedule=flow.verification.schedule,
@@ -58,10 +58,13 @@ def _bound(title: str, which: str) -> Param:
     )
 
 
-def _params(flow: FlowConfig) -> dict[str, Any]:
+def _params() -> dict[str, Any]:
     """Return the trigger form: what is compared, and how."""
     return {
-        "topics": topics_param(flow, "Source topics to compare", "; empty: all that was copied."),
+        # No list to choose from: topics that the file no longer names are compared, too.
+        "topics": names_param(
+            "Topics", "Source topics to compare, one per line; empty: all that was copied.", LONGEST_TOPIC
+        ),
         "partition": Param(
             None,
             type=["null", "integer"],

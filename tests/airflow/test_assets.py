@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +13,9 @@ from urllib.parse import quote
 import pytest
 from airflow.partition_mappers.temporal import StartOfHourMapper
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import Asset
+from airflow.sdk import Asset, Connection
 from airflow.sdk.definitions.asset import AssetUniqueKey
-from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 from airflow.sdk.execution_time.context import OutletEventAccessor
 
@@ -211,6 +212,58 @@ def test_a_dag_names_the_asset_of_a_copied_topic_with_its_link(tmp_path: Path, m
     assert found.extra == {"page": "https://airflow.example/ferry/flow/a/b/"}
     with pytest.raises(BadInput, match="a->c"):
         copied_asset("a->c", "t")
+
+
+@pytest.mark.parametrize(
+    ("cluster_b", "asked"),
+    [
+        ("b.bootstrap.servers = h:2\nb.ssl.key.password = ${env:NOT_SET_HERE}", []),
+        ("b.ferry.airflow.conn.id = kafka_b", ["kafka_b"]),
+        ("b.ferry.airflow.conn.id = other_type_b", ["other_type_b"]),
+    ],
+    ids=["file", "connection", "of Airflow's own type"],
+)
+def test_the_name_of_a_copied_topic_needs_no_secret_and_only_the_targets_servers(
+    cluster_b: str, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = {"security.protocol": "SASL_SSL"}  # no run could log in with it
+    there = {
+        "kafka_b": Connection(
+            conn_id="kafka_b", conn_type="kafka_cluster", host="h", port=2, login="ferry", extra=json.dumps(half)
+        ),
+        "other_type_b": Connection(
+            conn_id="other_type_b",
+            conn_type="kafka",
+            extra=json.dumps({"bootstrap.servers": "h:2", "ssl.certificate.location": "/c"}),
+        ),
+    }
+    looked_up: list[str] = []
+
+    def found(conn_id: str) -> Connection:
+        looked_up.append(conn_id)
+        return there[conn_id]
+
+    monkeypatch.setattr("ferry_airflow.cluster_settings.BaseHook.get_connection", found)
+    file = tmp_path / "flows.properties"
+    file.write_text(f"clusters = a, b\na.ferry.airflow.conn.id = kafka_a\n{cluster_b}\na->b.enabled = true\n")
+    assert copied_asset("a->b", "t", file).uri == "kafka://h:2/a.t"
+    assert looked_up == asked
+
+
+def test_a_copied_topic_has_no_name_without_the_targets_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(conn_id: str) -> Connection:
+        if conn_id == "gone":
+            raise AirflowNotFoundException(conn_id)
+        return Connection(conn_id=conn_id, conn_type="kafka_cluster" if conn_id == "empty" else "http", host="")
+
+    monkeypatch.setattr("ferry_airflow.cluster_settings.BaseHook.get_connection", found)
+    file = tmp_path / "flows.properties"
+    for name in ("gone", "empty", "http"):
+        file.write_text(FILE.replace("b.bootstrap.servers = h:2", f"b.ferry.airflow.conn.id = {name}"))
+        with pytest.raises(BadInput, match=f"connection '{name}'"):
+            copied_asset("a->b", "t", file)
 
 
 def test_a_topic_has_one_name_in_airflow_and_in_lineage() -> None:

@@ -35,6 +35,7 @@ def test_a_form_lets_choose_among_topics_if_the_file_names_each(
     params = {name: dag.params.get_param("topics") for name, dag in flow_dags(file).items() if "topics" in dag.params}
     assert {name.partition("__")[0] for name in params} == {"ferry", "ferry_verify", "ferry_backfill", "ferry_drill"}
     for name, param in params.items():
-        assert param.schema.get("examples") == offered, name
+        shown = None if name.startswith("ferry_verify") else offered  # it compares what the ledger has
+        assert param.schema.get("examples") == shown, name
         assert param.description is not None
-        assert ("one per line" in param.description) == (offered is None), name
+        assert ("one per line" in param.description) == (shown is None), name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from ferry.words import date_of, on_page, thousands, to_the_ms
 
@@ -13,8 +14,19 @@ _STEP = 1000
 _TEN = 10
 _SHORTEST = 0.1
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-_MADE = re.compile(r"([a-z_]+)__\d{4}-\d\d-\d\dT.*|([a-z]+)-\d{8}T\d{6}Z-[0-9a-f]{4}", re.DOTALL)
-"""Ids of runs that Airflow or the command line made of a kind and a time."""
+_ID = (
+    r"(?:[a-z]+(?:_[a-z]+)*__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)?(?:_[\w.:+-]*\w)?"
+    r"|[a-z]+-\d{8}T\d{6}Z-[0-9a-f]{4})(?:~\d+)?"
+)
+"""Ids of runs that Airflow or the command line made of a kind and a time; with the number of a part of a backfill."""
+_MADE = re.compile(_ID)
+_PARTS = re.compile(
+    r"(?P<kind>[a-z_]+?)(?:__|-)(?P<time>\d{4}-?\d\d-?\d\dT[\d:]+(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)?).*?(?P<part>~\d+)?"
+)
+_VERBATIM = r"`[^`]*`|(?<!\w)'[^']*'|\"[^\"]*\"|--[a-z-]+[ =](?![`'\"-])\S+|\bferry [a-z]+ abandon '[^']*' \S+"
+"""Parts of a sentence that people copy: quotes, options of commands, and the command with an id that has no option."""
+_ALONE = (r"(?<![\w.@/=~-])", r"(?![\w@/~+-]|[.:]\w)")
+"""What is before and after an id that does not belong to another name, such as a topic's."""
 
 
 def number(value: int | None) -> str:
@@ -72,6 +84,38 @@ def ms_of(time: datetime | None) -> int | None:
 
 
 def short_run(run: str) -> str:
-    """Return the kind of a run whose id was made of a kind and a time: `scheduled`, `manual`, `run`; else its id."""
-    found = _MADE.fullmatch(run)
-    return run if found is None else (found[1] or found[2]).replace("_", " ")
+    """Return the kind of a run whose id was made of a kind and a time: `scheduled`, `manual`, `run`; else its id.
+
+    A later part of a backfill keeps its number: `manual ~2`.
+    """
+    if _MADE.fullmatch(run) is None or (found := _PARTS.fullmatch(run)) is None:
+        return run
+    kind = found["kind"].replace("_", " ")
+    return f"{kind} {found['part']}" if found["part"] else kind
+
+
+def made_ms(run: str) -> int | None:
+    """Return the time of which a run's id was made (epoch ms); None for another id, or if no calendar has it."""
+    if _MADE.fullmatch(run) is None or (found := _PARTS.fullmatch(run)) is None:
+        return None
+    try:
+        time = datetime.fromisoformat(found["time"])
+    except ValueError:
+        return None
+    return ms_of(time if time.tzinfo else time.replace(tzinfo=UTC))
+
+
+def runs_in(sentence: str, known: str = "") -> Iterator[tuple[str, str]]:
+    """Return a sentence in pieces: text, and the id of the run that follows it, which is empty at the end.
+
+    They are ids that were made of a kind and a time, and `known`. An id is text in what people copy: in
+    quotes, after an option of a command, and in the name of a topic.
+    """
+    ids = f"{re.escape(known)}|{_ID}" if known else _ID
+    before, after = _ALONE
+    at = 0
+    for found in re.finditer(f"{_VERBATIM}|{before}(?P<run>{ids}){after}", sentence):
+        if found["run"]:
+            yield sentence[at : found.start()], found["run"]
+            at = found.end()
+    yield sentence[at:], ""

@@ -38,10 +38,6 @@ _OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/(report(?=/))?")
 _UNPROCESSABLE = 422
 _UNFORESEEN = 500
 _PIECE = re.compile(r"[^._:/]*[._:/]+|[^._:/]+")
-_RUNS = re.compile(
-    r"\b([a-z_]+__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)?(?:_\w+)?|[a-z]+-\d{8}T\d{6}Z-[0-9a-f]{4})\b"
-)
-"""Ids of runs within a sentence that Airflow or the command line made of a kind and a time."""
 _DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
 _TITLES = {
     401: "You are not signed in",
@@ -82,15 +78,23 @@ def _environment() -> Environment:
     return found
 
 
-def sentence(text: str) -> Markup:
-    """Return a sentence as HTML: counts are easy to read, and a run has its kind, with its whole id on hover."""
+def sentence(text: str, run: str = "", link: str = "") -> Markup:
+    """Return a sentence as HTML: counts are easy to read, and a run has its time and kind, with its id on hover.
 
-    def named(run: str) -> Markup:
-        hidden = Markup('<span class="visually-hidden">, {}</span>').format(run)
-        return Markup('<span title="{}">{}{}</span>').format(run, filters.short_run(run), hidden)
+    `run` is the id of a run that has a `link` instead. Commands and names stay as they are, so that they can be copied.
+    """
+    pieces = filters.runs_in(readable(text), run)
+    return Markup("").join(escape(before) + (link if one and one == run else _named(one)) for before, one in pieces)
 
-    pieces = _RUNS.split(readable(text))
-    return Markup("").join(named(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces))
+
+def _named(run: str) -> Markup:
+    """Return a run by the time and kind of which its id was made, as in lists; an id of another form is unchanged."""
+    ms = filters.made_ms(run)
+    if ms is None:
+        return escape(run)
+    time = Markup('<time datetime="{}" data-titled="yes">{}</time>').format(filters.iso(ms), filters.moment(ms))
+    hidden = Markup('<span class="visually-hidden">, {}</span>').format(run)
+    return Markup('<span title="{}">{} {}{}</span>').format(run, time, filters.short_run(run), hidden)
 
 
 def breakable(name: object) -> Markup:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from markupsafe import Markup
 
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
@@ -15,6 +16,7 @@ from ferry.model import Pause, Refusal, RefusalKind
 from ferry.reader.snapshot import topic_rows
 from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.rendering import sentence
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.values import NINE, digest
@@ -121,5 +123,44 @@ def test_what_a_run_refused_does_not_stand_on_its_overview_twice(desk: Desk) -> 
 def test_a_run_in_a_sentence_has_its_kind_and_its_id_on_hover(desk: Desk) -> None:
     failed(desk, PastState.OPEN, why=f"run {RUN} of another deployment has the lane")
     page = desk.page(f"{HERE}/")
-    short = f'run <span title="{RUN}">scheduled<span class="visually-hidden">, {RUN}</span></span> of another'
-    assert html.unescape(page).count(short) == 1
+    short = rf'run <span title="{re.escape(RUN)}"><time [^>]*>[^<]*</time> scheduled<span class="visually-hidden">, '
+    assert len(re.findall(short, html.unescape(page))) == 1
+
+
+@pytest.mark.parametrize("run", ["scheduled__2026-01-31T06:00:00+00:00", "drill-20260131T060000Z-1a2b", "run-x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see what it says with ferry ledger --run {run}: it is partial",
+        "continue it (ferry failover 'a->b' --id {run}), or ferry switches abandon 'a->b' {run}",
+        "ferry run --resume={run}, or the next run, copies the rest",
+        "topic primary.backfill.{run}.orders exists, and backfill.{run}",
+        "`ferry ledger a {run}` shows it; the lock '{run}' and \"{run}\" are of the source's",
+        "of dag@{run}, my-{run} and {run}-orders",
+    ],
+)
+def test_commands_and_names_in_a_sentence_keep_the_whole_id(run: str, text: str) -> None:
+    said = text.format(run=run)
+    assert html.unescape(str(sentence(said))) == said
+    assert html.unescape(str(sentence(said, run, Markup("<a>")))) == said
+
+
+@pytest.mark.parametrize(
+    ("run", "short"),
+    [
+        ("scheduled__2026-01-31T06:00:00+00:00", "scheduled"),
+        ("asset_triggered__2026-01-31T07:00:00.000+01:00_x1Y2", "asset triggered"),
+        ("drill-20260131T060000Z-1a2b", "drill"),
+        ("backfill-20260131T060000Z-1a2b~2", "backfill ~2"),
+    ],
+)
+def test_a_run_in_a_sentence_has_its_time_and_kind(run: str, short: str) -> None:
+    said = str(sentence(f"the source's run {run}, and ({run}) of group 'a': {run}."))
+    time = '<time datetime="2026-01-31T06:00:00.000Z" data-titled="yes">'
+    assert html.unescape(said).count(f'<span title="{run}">{time}') == 3
+    assert said.count(f"</time> {short}<span") == 3
+    assert sentence(f"run {run}: it", run, Markup("<a>")) == "run <a>: it"
+
+
+def test_an_id_of_no_time_stays() -> None:
+    assert sentence("run run-20261399T060000Z-1a2b") == "run run-20261399T060000Z-1a2b"

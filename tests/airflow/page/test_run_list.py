@@ -182,6 +182,8 @@ def test_the_page_of_an_older_run_has_what_airflow_has_of_it(desk: Desk) -> None
         ("manual__2026-11-23T19:18:04+00:00_x1Y2", "manual"),
         ("asset_triggered__2026-11-23T19:18:04+00:00_x1Y2", "asset triggered"),
         ("run-20261123T191804Z-ab12", "run"),
+        ("backfill-20261123T191804Z-ab12~2", "backfill ~2"),
+        ("manual__2026-11-23T19:18:04+00:00~3", "manual ~3"),
         ("before-the-upgrade", "before-the-upgrade"),
         ("my-20261123", "my-20261123"),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 from ferry.clock import wall_ms
 from ferry.ledger.history import PastState
@@ -14,8 +16,9 @@ from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.time_range import RANGES
 from tests.airflow.page.conftest import HERE, Desk, lag
-from tests.airflow.page.everything import ACTIVE, filled
+from tests.airflow.page.everything import ACTIVE, NOWHERE, filled
 from tests.airflow.page.values import digest
+from tests.browser.page.test_accessibility import PAGES
 
 HOUR_MS = 3_600_000
 
@@ -74,5 +77,24 @@ def test_links_between_pages_of_a_flow_keep_the_range(desk: Desk) -> None:
         assert {f"{link}?range=1h" for link in (*tabs, *more)} <= links, path
         assert not links & {*tabs, *more}, path
     assert "range" not in desk.page(f"{HERE}/topics").partition("<main")[2].replace("data-range", "")
+    for path, link in (("/", f"{HERE}/topics?paused=true&range=1h"), ("/topics", "?paused=true&range=1h")):
+        assert f'href="{html.escape(link)}"' in desk.page(f"{HERE}{path}?range=1h"), "a topic is paused"
     search = desk.page(f"{HERE}/topics?range=1h").partition('role="search"')[2].partition("</form>")[0]
     assert '<input type="hidden" name="range" value="1h">' in search
+
+
+def test_every_link_to_a_run_a_lane_or_a_receipt_keeps_the_range(desk: Desk) -> None:
+    filled(desk)
+    seen: set[str] = set()
+    for path in PAGES:
+        if not path.startswith(HERE) or path == NOWHERE:
+            continue
+        page = desk.page(f"{path}{'&' if '?' in path else '?'}range=1h")
+        links = {html.unescape(link) for link in re.findall(r'href="([^"]*)"', page)}
+        for link in links:
+            part = re.match(rf"{HERE}(?:/lane/[^/?]+)?/(run|lane|receipt|offsets|partition|topics?|dag)\b", link)
+            if part:
+                assert parse_qs(urlsplit(link).query).get("range") == ["1h"], (path, link)
+                seen.add(part[1])
+            assert not urlsplit(link).query.startswith("paused") or "&range=1h" in link, (path, link)
+    assert {"run", "lane", "receipt", "offsets", "dag"} <= seen

@@ -27,7 +27,7 @@ from ferry.config.flow.report import ReportConfig
 from ferry.config.flow.start import Start, StartOffsets, StartTime
 from ferry.config.flow.transforms import TransformSpec, transform_of
 from ferry.config.keys.feature import FeatureSettings, feature_settings
-from ferry.config.keys.layers import Role, Side
+from ferry.config.keys.layers import ROLE_AT, Role, Side
 from ferry.config.login.unknown import unknown_here
 from ferry.config.text.filters import PatternList
 from ferry.config.text.secrets import ClientProperties
@@ -108,10 +108,22 @@ class FlowConfig:
 
         Raises BadInput when a referenced variable, file or entry is missing, or the connection is unknown here.
         """
+        return self.clients.providers.resolve_all(self._written(side, role))
+
+    def servers(self, side: Side) -> str:
+        """Return the `bootstrap.servers` of one side, by which assets are named; no other property is resolved.
+
+        Raises BadInput when a variable, file or entry that they refer to is missing, or the connection is unknown here.
+        """
+        written = self._written(side, ROLE_AT[side])
+        own = {key: value for key, value in written.items() if key == "bootstrap.servers"}
+        return self.clients.providers.resolve_all(own).get("bootstrap.servers", "")
+
+    def _written(self, side: Side, role: Role) -> Mapping[str, str]:
         alias = self.flow.source if side == "source" else self.flow.target
         if alias in self.clients.unknown:
             raise BadInput(unknown_here(self.clients.connections[alias]))
-        return self.clients.providers.resolve_all(self.clients.properties[side, role])
+        return self.clients.properties[side, role]
 
     def transform_of(self, topic: str) -> TransformSpec | None:
         """Return the transform of a source topic; None: it is copied unchanged.

@@ -16,7 +16,7 @@ from ferry.config.keys import values
 from ferry.config.keys.layers import is_common_client_key
 from ferry.config.login.allowed import check_connection
 from ferry.config.login.jaas import JaasLogin, parse_jaas
-from ferry.config.login.kafka_type import KAFKA_TYPE, ferry_fields
+from ferry.config.login.kafka_type import KAFKA_TYPE, SERVER_KEYS, ferry_fields
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, Providers, has_reference, is_secret
 from ferry.errors import BadInput
@@ -69,14 +69,35 @@ def connection_properties(connection: AirflowConnection) -> ClientProperties:
     try:
         return Providers().resolve_all(_properties(connection))  # it holds no reference, and may hold blanks
     except BadValue as error:
-        raise BadInput(located(f"Airflow connection {connection.conn_id!r}", error.message)) from None
+        raise _wrong(connection, error) from None
+
+
+def connection_servers(connection: AirflowConnection) -> str:
+    """Return the `bootstrap.servers` of a connection; its login and its other settings are not read.
+
+    Raises BadInput if it names no servers, or is of another type.
+    """
+    named = {key: value for key, value in connection.extra.items() if key in SERVER_KEYS}
+    try:
+        return _servers(_of_own_type(replace(connection, extra=named)))
+    except BadValue as error:
+        raise _wrong(connection, error) from None
+
+
+def _wrong(connection: AirflowConnection, error: BadValue) -> BadInput:
+    return BadInput(located(f"Airflow connection {connection.conn_id!r}", error.message))
+
+
+def _of_own_type(connection: AirflowConnection) -> AirflowConnection:
+    if connection.conn_type == KAFKA_TYPE:
+        return replace(connection, conn_type=TYPE, **ferry_fields(connection.extra))
+    if connection.conn_type != TYPE:
+        raise BadValue(sentence("login.type", type=connection.conn_type, wanted=TYPE))
+    return connection
 
 
 def _properties(connection: AirflowConnection) -> dict[str, str]:
-    if connection.conn_type == KAFKA_TYPE:
-        connection = replace(connection, conn_type=TYPE, **ferry_fields(connection.extra))
-    if connection.conn_type != TYPE:
-        raise BadValue(sentence("login.type", type=connection.conn_type, wanted=TYPE))
+    connection = _of_own_type(connection)
     properties = {SERVERS: _servers(connection), **_extra(connection.extra)}
     jaas = _jaas(properties[JAAS]) if JAAS in properties else None
     if connection.login or connection.password:

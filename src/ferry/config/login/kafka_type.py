@@ -32,7 +32,7 @@ _WITH = {
     "ssl.keystore.location": {"ssl.keystore.type": "PKCS12"},
 }
 """What Java also needs, because librdkafka knows one form only."""
-_SERVERS = ("bootstrap.servers", "metadata.broker.list")
+SERVER_KEYS = ("bootstrap.servers", "metadata.broker.list")
 _USERS = ("sasl.username", "sasl.oauthbearer.client.id")
 _PASSWORDS = ("sasl.password", "sasl.oauthbearer.client.secret")
 _FIXED = {
@@ -69,7 +69,7 @@ def ferry_fields(extra: Mapping[str, Any]) -> Fields:
         if value is None or value == "":
             continue
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        if key in _SERVERS:
+        if key in SERVER_KEYS:
             found["host"] = text
         elif key in _USERS:
             found["login"] = text
@@ -80,5 +80,5 @@ def ferry_fields(extra: Mapping[str, Any]) -> Fields:
         elif not (key in _OF_CLIENTS or _FIXED.get(key) == text.strip().lower()):
             raise BadValue(sentence("login.librdkafka", key=key))
     if not found["host"]:
-        raise BadValue(sentence("login.librdkafka.no-servers", key=_SERVERS[0]))
+        raise BadValue(sentence("login.librdkafka.no-servers", key=SERVER_KEYS[0]))
     return found

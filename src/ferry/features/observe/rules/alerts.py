@@ -158,27 +158,28 @@ def _last_success_ms(past: Iterable[PastRun]) -> int | None:
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:
     """Return the alert about a run that was not done in time.
 
-    It is None if another has succeeded since, or may still succeed, and if the file has no time at which one is due.
+    It is None if another has succeeded since, or may still succeed.
     """
     past = past_runs(view, flow.lane, RUNS_LOOKED_AT)
-    late = is_late_by(flow, past, now_ms)
-    if late is False or is_late(flow, now_ms, now_ms) is None:
-        return None
     succeeded_ms = _last_success_ms(past)
-    since = (
-        f"none of the newest {count_of(len(past), 'run')} in the ledger did"
-        if succeeded_ms is None
-        else f"the last one ended {(now_ms - succeeded_ms) / 1000:.0f} s ago"
-    )
     intervals = flow.of(AlertSettings).late_intervals
-    if late:
-        sentence = (
-            f"no run of flow {flow.flow} has succeeded for {intervals} intervals of {flow.airflow.schedule}: {since}; "
-            f"look at run {run}"
-        )
+    if succeeded_ms is not None:
+        if not is_late(flow, succeeded_ms, now_ms):
+            return None
+        since = f"the last one ended {(now_ms - succeeded_ms) / 1000:.0f} s ago"
     else:
-        sentence = (
-            f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since {intervals} "
-            f"intervals of {flow.airflow.schedule} was not checked"
-        )
+        since = f"none of the newest {count_of(len(past), 'run')} in the ledger did"
+        if len(past) == RUNS_LOOKED_AT:
+            oldest = min(one.opened.record.started_ms for one in past)
+            due = due_ms(flow.airflow.schedule, oldest, intervals)
+            if due is not None and now_ms < due:  # an earlier run may have succeeded in time
+                sentence = (
+                    f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since {intervals} "
+                    f"intervals of {flow.airflow.schedule} was not checked"
+                )
+                return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)
+    sentence = (
+        f"no run of flow {flow.flow} has succeeded for {intervals} intervals of {flow.airflow.schedule}: {since}; "
+        f"look at run {run}"
+    )
     return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)

@@ -301,7 +301,14 @@ def test_without_a_file_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> 
         ("day_is_copied", {"caught_up": set(), "lag": set()}),
     ],
 )
-def test_the_dags_of_the_documents_are_whole(name: str, tasks: dict[str, set[str]]) -> None:
+def test_the_dags_of_the_documents_are_whole(
+    name: str, tasks: dict[str, set[str]], config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(config).write_text(
+        "clusters = primary, backup\nprimary.bootstrap.servers = h:1\nbackup.bootstrap.servers = h:2\n"
+        "primary->backup.enabled = true\nprimary->backup.topics = orders\n"
+    )
+    monkeypatch.setenv("FERRY_CONFIG", config)
     found: dict[str, Any] = {}
     exec(example("airflow", f"def {name}(").replace(f"\n{name}()", f"\nmade = {name}()"), found)
     dag = found["made"]

@@ -23,6 +23,8 @@ from tests.airflow.page.test_watcher import Asked, poll_of
 from tests.airflow.page.values import AT_WORK, SENT, SLICES, answered, progress
 from tests.pure.decide.values import run_of
 
+NOTHING = "Nothing sent yet"
+
 
 def past(now: RunProgress | None, state: PastState = PastState.OPEN) -> PastRun:
     begun_ms = int(datetime.now(UTC).timestamp() * 1000)
@@ -65,13 +67,13 @@ def test_an_active_run_shows_what_it_has_sent_though_it_has_committed_nothing(de
 def test_before_the_first_record_is_sent_there_is_no_figure_and_no_rate(desk: Desk) -> None:
     at_work(desk, past(progress({one.target: LogEnd(0, 0) for one in SLICES})))
     tile = read(desk.page(f"{HERE}/").partition('id="under-way">')[2].partition("</small>")[0])
-    assert re.fullmatch(r"Running for (under )?[\d.]+ s\. Nothing sent yet\.", tile), "why is not known"
+    assert re.fullmatch(rf"Running for (under )?[\d.]+ s\. {NOTHING}\.", tile), "why is not known"
     for path in ("/", f"{HERE}/", f"{HERE}/runs"):
         page = desk.page(path)
-        assert "<small>Nothing sent yet.</small>" in page, path
+        assert f"<small>{NOTHING}.</small>" in page, path
         assert not re.search(r"records so far|B/s", page), path
     page = desk.page(f"{HERE}/run/r1")
-    assert "Nothing sent yet." in page.partition('id="progress-title"')[2]
+    assert f"{NOTHING}." in page.partition('id="progress-title"')[2]
     assert {row[7] for row in cells(page)} == {"not known"}
 
 

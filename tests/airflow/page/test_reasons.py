@@ -131,11 +131,12 @@ def test_a_run_in_a_sentence_has_its_kind_and_its_id_on_hover(desk: Desk) -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "see what it says with ferry ledger --run {run}: it is partial",
-        "continue it (ferry failover 'a->b' --id {run}), or ferry switches abandon 'a->b' {run}",
-        "ferry run --resume={run}, or the next run, copies the rest",
+        "ferry ledger --run {run}: partial",
+        "(ferry failover 'a->b' --id {run})",
+        "ferry switches abandon 'a->b' {run}",
+        "ferry run --resume={run}",
         "topic primary.backfill.{run}.orders exists, and backfill.{run}",
-        "`ferry ledger a {run}` shows it; the lock '{run}' and \"{run}\" are of the source's",
+        "`ferry ledger a {run}`; '{run}' \"{run}\"",
         "of dag@{run}, my-{run} and {run}-orders",
     ],
 )

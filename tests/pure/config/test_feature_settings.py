@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
-from typing import Self
 
 import pytest
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.lane import in_lane
 from ferry.config.keys import feature, values
 from ferry.config.keys.feature import FeatureSettings, feature_keys, setting
 from ferry.config.keys.key import FerryKey
@@ -37,9 +35,6 @@ class Colours(FeatureSettings):
 
     def digested(self) -> object | None:
         return None if self.colour == COLOUR.default else self.colour
-
-    def in_lane(self) -> Self:
-        return replace(self, depth=1)
 
 
 @pytest.fixture
@@ -85,11 +80,6 @@ def test_a_feature_without_lines_leaves_the_digest_of_a_file_as_it_was(request: 
     before = flow_of(FILE).digest()
     request.getfixturevalue("_colours")
     assert flow_of(FILE).digest() == before
-
-
-@pytest.mark.usefixtures("_colours")
-def test_a_lane_that_only_copies_has_its_own_settings() -> None:
-    assert in_lane(flow_of(FILE), "drill-x").of(Colours) == Colours(colour="red", depth=1)
 
 
 def test_settings_that_were_not_read_are_at_their_defaults() -> None:

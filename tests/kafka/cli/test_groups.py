@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from ferry.cli.output import Figure
 from ferry.dev import RunningCluster
 from ferry.features.groups.cli.table import COLUMNS, lines
 from ferry.features.groups.rules.table import GroupOffset, GroupRow, GroupTable
@@ -214,9 +215,15 @@ def test_with_one_side_down_the_other_is_shown(lab: Lab, tmp_path: Path, topic: 
 
 
 @pytest.mark.parametrize(
-    ("offset", "lag"), [(40, 60), (100, 0), (101, "1 beyond the end"), (10**6, "999900 beyond the end")]
+    ("offset", "lag"),
+    [
+        (40, 60),
+        (100, 0),
+        (101, Figure(number=-1, text="1 beyond the end")),
+        (10**6, Figure(number=-999_900, text="999900 beyond the end")),
+    ],
 )
-def test_a_group_beyond_the_end_has_no_negative_lag_in_the_table(offset: int, lag: int | str) -> None:
+def test_a_group_beyond_the_end_has_no_negative_lag_in_the_table(offset: int, lag: int | Figure) -> None:
     row = GroupRow(source=place("orders"), target=None, at_source=GroupOffset(offset=offset, log_size=100))
     (line,) = lines(GroupTable(group="app", source=None, target=None, rows=(row,)))
     assert dict(zip(COLUMNS, line, strict=True))["lag"] == lag

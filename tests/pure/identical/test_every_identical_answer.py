@@ -12,7 +12,7 @@ import pytest
 
 from ferry.errors import FerryError
 from ferry.protocol.names import ledger_topic
-from tests.pure.identical.test_holes import AFTER_ALL_MS, Marking, later
+from tests.pure.identical.marking import AFTER_ALL_MS, Marking, later
 from tests.pure.protocol.world import FLOW, TOPIC
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import at_work, place

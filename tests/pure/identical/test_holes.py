@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import pytest
 
@@ -15,85 +14,20 @@ from ferry.errors import Refused
 from ferry.features.identical.acts import copier, data_writer, markers, slot
 from ferry.features.identical.acts.markers import APART_MS, MARKING_MS, Markers
 from ferry.features.identical.rules.marked import CHECK_MS
-from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
+from ferry.features.identical.rules.planned import LEASE_MS
 from ferry.kafka.connect import codes
-from ferry.kafka.connect.cluster import Cluster
-from ferry.ledger.producer_codec import markings
 from ferry.ledger.receipts import last_receipts, receipts
-from ferry.model import Attempt, LedgerRecord, Segment, Slice, TopicPartition
+from ferry.model import LedgerRecord, Segment, Slice, TopicPartition
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from ferry.protocol.slot import SlotProgress
-from tests.pure.identical.test_slot import DAY, Identical, found
+from tests.pure.identical.marking import AFTER_ALL_MS, Marking, later
+from tests.pure.identical.test_slot import DAY, found
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted import partitions
-from tests.pure.scripted.batches import GONE, row
+from tests.pure.scripted.batches import GONE
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import at_work, place
 from tests.pure.scripted.wire import scripted
 from tests.tiers import share
-
-LATE_MS = 600_000 + MARGIN_MS
-"""How late a marker may be, with `connections.max.idle.ms` of the brokers in `found`."""
-AFTER_ALL_MS = MARKING_MS + APART_MS + LATE_MS + 1
-
-
-class Marking(Identical):
-    """A lane whose login may write markers. `shape`: r a record, c a committed one and its marker, a an aborted one."""
-
-    def __init__(self, *shapes: str, nodes: tuple[int, ...] = (1,)) -> None:
-        super().__init__([[] for _ in shapes], nodes=nodes)
-        self.found = found(may_mark=True)
-        for number, shape in enumerate(shapes):
-            self.grow(shape, number)
-
-    def grow(self, shape: str, partition: int = 0) -> None:
-        """More is written at the source."""
-        act: dict[str, Callable[[int, int], None]] = {
-            "r": self.produce, "c": self.produce_committed, "a": self.produce_aborted
-        }  # fmt: skip
-        for one in shape:
-            act[one](partition, 1)
-
-    def until(self, partition: int = 0) -> int | None:
-        """Until when markers may be sent, as the ledger says."""
-        return markings(self.view(), LANE).get(place(partition))
-
-    def run(self, name: str, **options: Any) -> SlotProgress:
-        """A run of the lane."""
-        return self.copy(self.begin(self.open(name)), **options)
-
-    def start_with_late_markers(self, attempt: Attempt, target: Cluster) -> None:
-        """Begin to copy over a connection of its own; its first request with markers stays in the network."""
-        late = Fault(api="WriteTxnMarkers", held=True)
-        self.target.faults.append(late)
-        self.start(attempt, target=target)
-        self.run_until(lambda: late.happened > 0)
-
-    def stands(self, partition: int = 0) -> int:
-        """Up to where the target has the source's records at their offsets, and holes; fails if anything else is there.
-
-        A hole is a marker of the lane.
-        """
-        there, here = self.target.log(TOPIC, partition).entries, self.source.log(TOPIC, partition)
-        wanted = {offset for offset, _ in here.committed()}
-        for offset, entry in enumerate(there):
-            if entry.committed is None:
-                assert int(row(entry.payload)[2] or b"") == offset, "a record has another offset than at the source"
-                assert offset in wanted, "a record that readers of the source do not get"
-            else:
-                assert offset < here.end, "a marker after the source's end"
-                assert offset not in wanted, "a record was passed"
-        return len(there)
-
-
-@contextmanager
-def later(monkeypatch: pytest.MonkeyPatch, by_ms: int) -> Iterator[None]:
-    """Wall clocks are that much later."""
-    with monkeypatch.context() as patched:
-        for module in (slot, markers):
-            patched.setattr(module, "wall_ms", lambda: wall_ms() + by_ms)
-        yield
-
 
 SHAPES = ["c", "ca", "rcarc", "aaa", "racracrac", "rrrc", "crrr"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pure.identical.test_holes import Marking
+from tests.pure.identical.marking import Marking
 from tests.pure.scripted.lane import at_work
 
 

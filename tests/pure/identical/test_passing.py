@@ -28,7 +28,7 @@ from ferry.protocol.names import ledger_topic
 from ferry.wire.batch import HEADER_BYTES, batches, check, obstacle, producer_of
 from ferry.wire.content import contents
 from ferry.wire.records import ProducerIdentity, build_batch
-from tests.pure.identical.test_holes import Marking
+from tests.pure.identical.marking import Marking
 from tests.pure.identical.test_planned import PIECE
 from tests.pure.identical.test_slot import Identical, found
 from tests.pure.protocol.world import FLOW, LANE, TOPIC

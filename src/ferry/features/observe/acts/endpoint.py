@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from ferry.errors import BadInput
-from ferry.features.observe.acts.textfile import PATTERN, families, parse
+from ferry.features.observe.acts.textfile import families, metrics_files, parse
 from ferry.features.observe.rules.samples import Labels
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class FolderCollector(Collector):
         values: dict[tuple[str, Labels], float] = {}
         failed, paths = False, list[Path]()
         try:
-            paths = sorted(path for path in self._folder.iterdir() if path.match(PATTERN))
+            paths = metrics_files(self._folder)
         except OSError as error:
             log.warning("metrics in %s cannot be read: %s", self._folder, error)
             failed = True

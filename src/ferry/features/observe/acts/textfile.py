@@ -11,7 +11,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -30,7 +29,7 @@ log = logging.getLogger(__name__)
 
 READABLE = 0o644
 """The file's mode: node_exporter runs as another user."""
-PATTERN = "ferry__*.prom"
+_PATTERN = "ferry__*.prom"
 """The file names of all flows."""
 _TOTAL = "_total"
 
@@ -38,7 +37,16 @@ _TOTAL = "_total"
 def metrics_file(folder: Path, flow: FlowConfig) -> Path:
     """Return the path of a flow's metrics in a folder; a lane other than `live` has a file of its own."""
     lane = "" if flow.lane == "live" else f"__{flow.lane}"
-    return folder / f"ferry__{flow.flow.source}__{flow.flow.target}{lane}.prom"
+    return folder / f"{_stem(flow)}{lane}.prom"
+
+
+def _stem(flow: FlowConfig) -> str:
+    return f"ferry__{flow.flow.source}__{flow.flow.target}"
+
+
+def metrics_files(folder: Path) -> list[Path]:
+    """Return the metrics files in a folder, sorted. Raises OSError, also for a closed folder (`glob` finds none)."""
+    return sorted(path for path in folder.iterdir() if path.match(_PATTERN))
 
 
 def files_of_others(folder: Path, flows: Sequence[FlowConfig]) -> list[str]:
@@ -47,8 +55,8 @@ def files_of_others(folder: Path, flows: Sequence[FlowConfig]) -> list[str]:
     A file of a backfill, a drill or an append is its flow's.
     """
     own = {metrics_file(folder, flow).name for flow in flows}
-    lanes = tuple(f"{metrics_file(folder, replace(flow, lane='live')).stem}__" for flow in flows)
-    found = sorted(path.name for path in folder.iterdir() if path.match(PATTERN))
+    lanes = tuple(f"{_stem(flow)}__" for flow in flows)
+    found = (path.name for path in metrics_files(folder))
     return [name for name in found if name not in own and not _is_of_lane(name, lanes)]
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.observe.rules.due import due_ms
+from ferry.features.observe.rules.of_run import ended_ms
 from ferry.features.observe.settings import AlertSettings
 from ferry.ledger.history import PastRun, PastState, past_runs
 from ferry.ledger.ledger import LedgerView
@@ -147,11 +148,7 @@ def is_late_by(flow: FlowConfig, past: Sequence[PastRun], now_ms: int) -> bool |
 
 def _last_success_ms(past: Iterable[PastRun]) -> int | None:
     """Return when the last of these runs that succeeded ended; None if none did."""
-    ends = (
-        one.report.started_ms + int(one.report.seconds * 1000)
-        for one in past
-        if one.report is not None and one.state is PastState.SUCCESS
-    )
+    ends = (ended_ms(one.report) for one in past if one.report is not None and one.state is PastState.SUCCESS)
     return max(ends, default=None)
 
 
@@ -171,8 +168,7 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
         since = f"none of the newest {count_of(len(past), 'run')} in the ledger did"
         if len(past) == RUNS_LOOKED_AT:
             oldest = min(one.opened.record.started_ms for one in past)
-            due = due_ms(flow.airflow.schedule, oldest, intervals)
-            if due is not None and now_ms < due:  # an earlier run may have succeeded in time
+            if is_late(flow, oldest, now_ms) is False:  # an earlier run may have succeeded in time
                 sentence = (
                     f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since {intervals} "
                     f"intervals of {flow.airflow.schedule} was not checked"

@@ -88,7 +88,8 @@ def short_run(run: str) -> str:
 
     A later part of a backfill keeps its number: `manual ~2`.
     """
-    if _MADE.fullmatch(run) is None or (found := _PARTS.fullmatch(run)) is None:
+    found = _parts_of(run)
+    if found is None:
         return run
     kind = found["kind"].replace("_", " ")
     return f"{kind} {found['part']}" if found["part"] else kind
@@ -96,13 +97,19 @@ def short_run(run: str) -> str:
 
 def made_ms(run: str) -> int | None:
     """Return the time of which a run's id was made (epoch ms); None for another id, or if no calendar has it."""
-    if _MADE.fullmatch(run) is None or (found := _PARTS.fullmatch(run)) is None:
+    found = _parts_of(run)
+    if found is None:
         return None
     try:
         time = datetime.fromisoformat(found["time"])
     except ValueError:
         return None
     return ms_of(time if time.tzinfo else time.replace(tzinfo=UTC))
+
+
+def _parts_of(run: str) -> re.Match[str] | None:
+    """Return the parts of an id that was made of a kind and a time; None for another id."""
+    return _PARTS.fullmatch(run) if _MADE.fullmatch(run) else None
 
 
 def runs_in(sentence: str, known: str = "") -> Iterator[tuple[str, str]]:

@@ -70,6 +70,7 @@ def _environment() -> Environment:
         "moment": filters.moment,
         "ms": filters.ms_of,
         "short_run": filters.short_run,
+        "run_words": run_words,
         "breakable": breakable,
         "part": lambda text: quote(str(text), safe=""),
     }
@@ -92,9 +93,15 @@ def _named(run: str) -> Markup:
     ms = filters.made_ms(run)
     if ms is None:
         return escape(run)
+    return Markup('<span title="{}">{}</span>').format(run, run_words(run, ms))
+
+
+def run_words(run: str, ms: int | None) -> Markup:
+    """Return a run by a time (epoch ms) and its kind as HTML; screen readers also get its id."""
+    short = filters.short_run(run)
     time = Markup('<time datetime="{}" data-titled="yes">{}</time>').format(filters.iso(ms), filters.moment(ms))
-    hidden = Markup('<span class="visually-hidden">, {}</span>').format(run)
-    return Markup('<span title="{}">{} {}{}</span>').format(run, time, filters.short_run(run), hidden)
+    hidden = Markup('<span class="visually-hidden">, {}</span>').format(run) if short != run else ""
+    return Markup("{} {}{}").format(time, short, hidden)
 
 
 def breakable(name: object) -> Markup:

@@ -106,12 +106,10 @@ def no_folder(path: Path) -> str | None:
     try:
         path.parent.lstat()
     except (FileNotFoundError, NotADirectoryError):
-        pass
+        return f"folder {path.parent} does not exist; create it, or name another"
     except OSError:  # a folder above it is closed to this user
-        return None
-    else:
-        return None
-    return f"folder {path.parent} does not exist; create it, or name another"
+        pass
+    return None
 
 
 @contextmanager

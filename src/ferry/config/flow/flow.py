@@ -115,9 +115,8 @@ class FlowConfig:
 
         Raises BadInput when a variable, file or entry that they refer to is missing, or the connection is unknown here.
         """
-        written = self._written(side, ROLE_AT[side])
-        own = {key: value for key, value in written.items() if key == "bootstrap.servers"}
-        return self.clients.providers.resolve_all(own).get("bootstrap.servers", "")
+        key = "bootstrap.servers"
+        return self.clients.providers.resolve_all({key: self._written(side, ROLE_AT[side]).get(key, "")})[key]
 
     def _written(self, side: Side, role: Role) -> Mapping[str, str]:
         alias = self.flow.source if side == "source" else self.flow.target

@@ -115,9 +115,10 @@ class ScratchGroups:
         """Translate offsets: in the live lane as a run and a switch do, in a drill's own lane by its copies alone."""
         flow, connections = self.flow, self.connections
         is_live = lane_kind(flow.lane) is None
-        begun = bool((await connections.view()).runs)
+        view = await connections.view()
+        begun = bool(view.runs)
         led = await dealt_of(flow, connections, taken.values()) if is_live and begun else {}
-        is_dealt = deals(flow, await connections.view())
+        is_dealt = deals(flow, view)
         asked: dict[TopicPartition, set[int]] = {}
         for places in taken.values():
             for place, at in places.items():
@@ -266,14 +267,13 @@ class ScratchGroups:
         return found
 
 
-def _copied_end(made: Maps) -> int:
+def _copied_end(made: Maps | None) -> int:
     """Return the source offset at which copies end, of the flow and of the opposite one."""
-    if isinstance(made, PartitionMap):
-        return made.offsets.end
-    ways: list[Maps | None] = [made.forward] if isinstance(made, BothWays | ForwardAlone) else []
     if isinstance(made, BothWays):
-        ways.append(made.backward)
-    return max((_copied_end(one) for one in ways if one is not None), default=0)
+        return max(_copied_end(made.forward), _copied_end(made.backward))
+    if isinstance(made, ForwardAlone):
+        return _copied_end(made.forward)
+    return made.offsets.end if isinstance(made, PartitionMap) else 0
 
 
 def _record(content: RecordContent | None) -> Record | None:

@@ -118,8 +118,9 @@ def moved(
     committed = [] if refused or troubles else [one for one in standings if one.is_committed]
     before = sum(one.is_before for one in standings)
     nothing = [one for one in standings if one.became is None and not one.why]
-    compared = same is not None and not any(one.dealt for one in committed)
-    exact = sum(same.get(one.source, False) for one in committed) if same is not None and compared else None
+    if any(one.dealt for one in committed):
+        same = None
+    exact = None if same is None else sum(same.get(one.source, False) for one in committed)
     notes = sorted(troubles | ({refused} if refused else set()))
     if before:
         them = agreeing(before, "of its partitions is", "of its partitions are")

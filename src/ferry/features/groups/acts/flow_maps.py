@@ -25,9 +25,10 @@ async def maps_of(
     if not asked:
         return {}
     maps = await offset_maps(connections, flow.lane, asked)
-    maps |= dealt_maps(flow, asked.keys() - maps.keys(), deals(flow, await connections.view()))
-    blank = [place for place in asked if place not in maps and flow.topics.selection.takes(place.topic)]
-    maps |= await blank_maps(flow, connections.target, blank) if blank else {}
+    if missing := [place for place in asked if place not in maps]:
+        maps |= dealt_maps(flow, missing, deals(flow, await connections.view()))
+        blank = [place for place in missing if place not in maps and flow.topics.selection.takes(place.topic)]
+        maps |= await blank_maps(flow, connections.target, blank) if blank else {}
     if isinstance(connections, FlowConnections) and connections.has_source:
         return await both_ways(flow, connections, asked, maps)
     return dict(maps)

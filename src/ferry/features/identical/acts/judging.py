@@ -110,7 +110,9 @@ class IdenticalPlanner:
         new = frozenset(names).intersection(created) - target.topics.keys()
         sent = first_offsets(view, self.lane.name)
         passed = [one.target for one in plan.slices if one.target_next is not None and any(sent.get(one.target, ()))]
-        begins = await listed_offsets(target, dict.fromkeys(passed, EARLIEST), isolation=READ_UNCOMMITTED)
+        begins = await listed_offsets(
+            target, dict.fromkeys(passed, EARLIEST), isolation=READ_UNCOMMITTED, leaders_known=True
+        )
         left = {place for place in passed if may_have_left(sent[place], begins.found.get(place))}
         rows = (
             await self.lane.cache.rows(view, lambda of: of.lane == self.lane.name and of.target in left) if left else {}

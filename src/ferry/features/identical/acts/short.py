@@ -31,7 +31,7 @@ async def look_short(lane: OpenLane, view: LedgerView, plan: Plan) -> dict[Topic
     at = begun_at(view, lane.name, begins.found, {name: info.id_text for name, info in topics.items()})
     if not at:
         return {}
-    ends = await listed_offsets(source, dict.fromkeys(at, LATEST), isolation=READ_COMMITTED)
+    ends = await listed_offsets(source, dict.fromkeys(at, LATEST), isolation=READ_COMMITTED, leaders_known=True)
     positions = {
         TopicPartition(topic=flow.copy_of(place.topic), partition=place.partition): position
         for place, position in at.items()
@@ -45,6 +45,8 @@ async def ends_of_copies(target: Cluster, places: Collection[TopicPartition]) ->
     if not places:
         return {}
     there = await target.refresh({place.topic for place in places})
-    asked = [place for place in places if place.topic in there and place.partition in there[place.topic].partitions]
-    listed = await listed_offsets(target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    asked = {
+        place: LATEST for place in places if place.topic in there and place.partition in there[place.topic].partitions
+    }
+    listed = await listed_offsets(target, asked, isolation=READ_UNCOMMITTED, leaders_known=True)
     return {place: listed.found.get(place) if place in asked else 0 for place in places}

@@ -102,6 +102,11 @@ class RowJob:
             streams=[stream.of_slots(slots) for stream in self.streams],
         )
 
+    @property
+    def of_spark(self) -> RowJob:
+        """Return the part whose records pass through Spark."""
+        return self.of_slots(self.specs.keys() - self.alone)
+
     def without(self, cutoffs: Cutoffs) -> RowJob:
         """Return the job without what is after the cutoffs."""
         streams = [replace(stream, pieces=without(stream.pieces, cutoffs)) for stream in self.streams]

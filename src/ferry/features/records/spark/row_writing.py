@@ -206,15 +206,14 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
 
 def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Cutoff]:
     """Withhold all that passes through Spark of the streams that were ended; what Python writes alone continues."""
-    of_spark = job.of_slots(job.specs.keys() - job.alone)
     return lost_of(
-        replace(stream, lost=slow.given_up.get(number, "")) for number, stream in enumerate(of_spark.streams)
+        replace(stream, lost=slow.given_up.get(number, "")) for number, stream in enumerate(job.of_spark.streams)
     )
 
 
 def _seen(job: RowJob) -> Seen:
     """Return the leader epochs of what slots will read that write after all is read. Raises Unreachable."""
-    ranges = ranges_of([piece for piece in job.pieces if piece.slot not in job.alone])
+    ranges = ranges_of(job.of_spark.pieces)
     return seen_before(job.plan.flow.source, job.spec.source, ranges, patience_s=job.spec.patience_s)
 
 
@@ -249,7 +248,7 @@ def _attempt(job: RowJob, number: int, ranges: Ranges) -> None:
 
 def _written(job: RowJob) -> list[SlotResult]:
     of_python = job.of_slots(job.alone)
-    of_spark = job.of_slots(job.specs.keys() - job.alone)
+    of_spark = job.of_spark
     answers = [unshuffled_frame(of_python)] if of_python.specs else []
     shares, tasks = list[TransformTasks](), 1
     if of_spark.specs:

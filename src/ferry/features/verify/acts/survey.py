@@ -69,15 +69,11 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     view = await connections.view()
     if wanted.run is not None:
         view = await connections.cache.view_with(flow.lane, wanted.run)
-
-    def is_wanted(source: TopicPartition) -> bool:
-        topics, partition = wanted.topics, wanted.partition
-        return (topics is None or source.topic in topics) and partition in (None, source.partition)
-
-    rows = await connections.cache.rows(view, lambda of: of.lane == flow.lane and is_wanted(of.source))
-    bare = [one for one in await _without_receipts(flow, connections, view) if is_wanted(one.source)]
+    rows = await connections.cache.rows(view, lambda of: of.lane == flow.lane and wanted.takes(of.source))
+    lasts = last_receipts(view, flow.lane)
+    bare = [one for one in await _without_receipts(flow, connections, view, lasts) if wanted.takes(one.source)]
     every, theirs = with_clients([*copied(view, flow.lane, rows), *bare], switch_states(view).values(), flow.flow)
-    kept = {one.target for one in last_receipts(view, flow.lane).values() if one.identical}
+    kept = {one.target for one in lasts.values() if one.identical}
     kept |= {one.target for one in bare}
     every = [at_source_offsets(one) if one.target in kept else one for one in every]
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
@@ -128,13 +124,14 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     return found
 
 
-async def _without_receipts(flow: FlowConfig, connections: FlowConnections, view: LedgerView) -> list[Copied]:
+async def _without_receipts(
+    flow: FlowConfig, connections: FlowConnections, view: LedgerView, received: Collection[TopicPartition]
+) -> list[Copied]:
     """Return the copies to which the lane may have sent records with identical offsets, and that have no receipt yet.
 
     A run writes records before their receipts. The ledger has the first offset of each copy. Copies that were
     deleted or dropped since are left out.
     """
-    received = last_receipts(view, flow.lane)
     sent = first_offsets(view, flow.lane, current=True)
     firsts = {place: max(some) for place, some in sent.items() if place not in received}
     if not firsts:
@@ -173,8 +170,7 @@ async def _begins(
             for one in begins(
                 every, rules, starts, gaps(view, lane), adoptions(view, lane), log_starts, repartitioned.began
             )
-            if (wanted.topics is None or one.source.topic in wanted.topics)
-            and wanted.partition in (None, one.source.partition)
+            if wanted.takes(one.source)
             and (wanted.run is None or one.source in copies or one.source.topic in repartitioned.topics)
         ]
 

@@ -10,6 +10,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.start import StartTime, parse_start
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
+from ferry.model import TopicPartition
 from ferry.words import to_the_ms
 
 
@@ -40,6 +41,10 @@ class Wanted:
         """Report whether it is a part of the flow only."""
         given = self.topics, self.partition, self.since_ms, self.until_ms, self.run, self.sample
         return self.without_ledger or any(one is not None for one in given)
+
+    def takes(self, source: TopicPartition) -> bool:
+        """Report whether a source partition is of what is named."""
+        return (self.topics is None or source.topic in self.topics) and self.partition in (None, source.partition)
 
     def check(self) -> None:
         """Raise BadInput for options that contradict each other."""

@@ -363,10 +363,10 @@ def write_new(path: Path, text: str, *, mode: int, name: str = "") -> None:
         file.write(text.encode())
 
 
-def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:
-    """Write the file that --output names: all of the text or nothing; BadInput when it cannot be written."""
+def write_output(path: Path, text: str) -> None:
+    """Write the file that --output names, for its owner alone, whole or not at all. Raises BadInput if that fails."""
     try:
-        write_whole(path, text, mode=mode)
+        write_whole(path, text)
     except OSError as error:
         said = no_folder(path) or f"{error.strerror}; name a file that you may write"
         raise BadInput(f"--output {path}: cannot be written: {said}") from None

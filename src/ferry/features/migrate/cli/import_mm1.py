@@ -120,7 +120,7 @@ def import_mm1_command(
         context.refuse_csv("the new file, which --output would write,")
     if output is not None and not dry_run:
         # It may hold passwords, or show where they are.
-        write_output(output, conversion.text, mode=0o600)
+        write_output(output, conversion.text)
     if context.for_programs:
         context.answer(lambda: {**_json(conversion, output), "dry_run": dry_run}, lambda: _show_rows(conversion))
     elif not context.quiet:

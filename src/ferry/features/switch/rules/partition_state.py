@@ -385,9 +385,9 @@ def short_copies(
 
     `ends` are those of `with_records`. A copy whose end is not known is left out.
     """
-    there = {one: one.target_end for one in found if keeps(one.source.topic)}
-    known = {one: max(end, ends.get(one.target, 0)) for one, end in there.items() if end is not None}
-    return shorter({one.target: one.copied_end for one in known}, {one.target: end for one, end in known.items()})
+    known = {one.target: one for one in found if keeps(one.source.topic) and one.target_end is not None}
+    ends_there = {place: max(one.target_end or 0, ends.get(place, 0)) for place, one in known.items()}
+    return shorter({place: one.copied_end for place, one in known.items()}, ends_there)
 
 
 def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]) -> list[PartitionState]:

@@ -28,7 +28,8 @@ def first_timestamp(buffer: bytes | memoryview, *, appended: bool = False) -> in
         attributes, base, largest = header[5], header[7], header[8]
         if appended and not attributes & _LOG_APPEND_TIME:
             return None
-        found = largest if attributes & (_LOG_APPEND_TIME | _DELETE_HORIZON) else base
+        # A copy may have a delete horizon for a base without that bit: then the base is above the largest.
+        found = largest if attributes & (_LOG_APPEND_TIME | _DELETE_HORIZON) else min(base, largest)
     else:
         return None
     return found if found >= 0 else None

@@ -7,6 +7,9 @@ from ferry.wire.age import first_timestamp
 from ferry.wire.batch import HEADER_BYTES
 from tests.pure.wire.captured import CODECS, captured
 
+ATTRIBUTES_AT = 22
+"""The low byte of a batch's attributes."""
+
 
 @pytest.mark.parametrize("topic", [*(f"codec-{name}" for name in CODECS), "transactions", "log-append-time"])
 def test_it_is_the_first_records_time(topic: str) -> None:
@@ -18,6 +21,14 @@ def test_it_is_the_first_records_time(topic: str) -> None:
 def test_a_delete_horizon_is_not_a_time() -> None:
     batch = next(batch for batch in captured("compacted").batches if batch.attributes & 0x40)
     assert first_timestamp(bytes(batch.data)) == batch.max_timestamp
+
+
+def test_a_copy_has_a_delete_horizon_without_the_bit() -> None:
+    batch = next(batch for batch in captured("compacted").batches if batch.attributes & 0x40)
+    copied = bytearray(batch.data)
+    copied[ATTRIBUTES_AT] &= ~0x40
+    assert batch.base_timestamp > batch.max_timestamp
+    assert first_timestamp(bytes(copied)) == batch.max_timestamp
 
 
 def test_too_little_tells_nothing() -> None:

@@ -83,7 +83,7 @@ class Job:
         monkeypatch.setattr(row_writing, "refuse_remote", lambda _: None)
 
     def accumulator(self, value: dict[Place, int], _: object) -> Any:
-        """What stands for Spark's accumulator, in its driver."""
+        """A stand-in for Spark's accumulator, in its driver."""
         self._counts = SimpleNamespace(value=value, add=self._add)
         return self._counts
 

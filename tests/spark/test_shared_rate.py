@@ -30,7 +30,7 @@ RATE = 8_000_000
 
 
 class Frames:
-    """What stands for Spark, its frames and columns: it keeps what the frames would read, and in how many tasks."""
+    """A stand-in for Spark, its frames and columns: it keeps what the frames would read, and in how many tasks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
         self.asked = 0

@@ -18,7 +18,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.model import AclBinding
 from tests.golden import Golden
-from tests.pure.decide.test_acls import acl
+from tests.pure.decide.acl_values import acl
 from tests.said import data_of
 
 Action = Callable[[Cluster], Awaitable[Any]]

@@ -35,7 +35,7 @@ from ferry.wire.mirror_records import heartbeat_record
 from tests.pure.answers.stories import begun
 from tests.pure.answers.test_two_at_once import NEWER, migrated, other, paused
 from tests.pure.answers.world import World, world
-from tests.pure.decide.test_acls import acl
+from tests.pure.decide.acl_values import acl
 from tests.pure.decide.values import LANE, run_of
 from tests.pure.run.test_starts import Lane, lane
 

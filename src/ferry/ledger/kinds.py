@@ -78,7 +78,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "plan": LedgerKind(
         key={**_RUN, "generation": int, "part": _NUMBER_OR_SEAL},
         says='a piece of the plan; part "seal" makes it exist',
-        formats=(1, 2, 3, 4, 5),
+        formats=(1, 2, 3, 4, 5, 6),
         in_summary=False,
     ),
     "attempt": LedgerKind(
@@ -186,6 +186,15 @@ KINDS: Mapping[str, LedgerKind] = {
         formats=(3,),
         of_lost=OfLost.EVIDENCE,
         plural="markers of identical offsets",
+        outlives_lane=True,
+    ),
+    "continued": LedgerKind(
+        key=_TARGET_PARTITION,
+        says="where the lane continues with identical offsets after records of clients, that a switch had moved, and "
+        "under which producer id",
+        formats=(3,),
+        of_lost=OfLost.EVIDENCE,
+        plural="places where a flow with identical offsets continues",
         outlives_lane=True,
     ),
     "claim": LedgerKind(key={"target": str, "lane": str}, says="a lane of this flow owns a target topic"),

@@ -5,6 +5,7 @@ sent may arrive late, so it is not enough to know what has receipts. Another one
 records instead of the source's: the broker compares sequence numbers, and no contents.
 
 A record of another kind says until when a slot sends markers to a target partition, which pass the source's holes.
+One more says where a lane continues after records of clients, that a switch had moved to its target.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ferry.ledger.reading import read_as
 from ferry.ledger.receipts import last_receipts
 from ferry.model import LedgerRecord, Record, TopicPartition
 
-PRODUCER, MARKING = "producer", "marking"
+PRODUCER, MARKING, CONTINUED = "producer", "marking", "continued"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,31 @@ class _Marking:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continued:
+    """Where a lane continues in a target partition, after records of other producers, and under which producer id.
+
+    The source's log has the same records before that offset. A producer state of an earlier id would compare the next
+    batch with the lane's own last one.
+    """
+
+    at: int
+    producer_id: int
+    run: str
+    """The run of the switch that wrote it."""
+    at_ms: int
+
+
 _PRODUCER = Form(_Producer, *head(PRODUCER, lambda _: IDENTICAL_VERSION), F("producer_id"), F("run"), F("at_ms"))
 _MARKING = Form(_Marking, *head(MARKING, lambda _: IDENTICAL_VERSION), F("until_ms"), F("run"), F("at_ms"))
+_CONTINUED = Form(
+    Continued,
+    *head(CONTINUED, lambda _: IDENTICAL_VERSION),
+    F("at"),
+    F("producer_id"),
+    F("run"),
+    F("at_ms"),
+)
 
 
 def producer_record(lane: str, *, producer_id: int, run: str, at_ms: int) -> Record:
@@ -87,19 +111,42 @@ def markings(view: LedgerView, lane: str) -> dict[TopicPartition, int]:
     return dict(one for one in found if one is not None)
 
 
+def continued_record(lane: str, place: TopicPartition, one: Continued) -> Record:
+    """Make the record of where a lane continues in a target partition. It outlives the lane."""
+    return Record(key=encode([CONTINUED, lane, place.topic, place.partition]), value=encode(_CONTINUED.dump(one)))
+
+
+def continued(view: LedgerView, lane: str) -> dict[TopicPartition, Continued]:
+    """Return where a lane continues after records of other producers, by target partition: the newest of each."""
+    return {
+        TopicPartition(topic=key[2], partition=key[3]): read_as(record, _CONTINUED.load)
+        for key, record in view.of_kind(CONTINUED)
+        if key[1] == lane and record.value is not None
+    }
+
+
 def lane_producer(view: LedgerView, lane: str) -> int | None:
-    """Return the producer id under which a lane writes at the source's offsets; None: it never did."""
+    """Return the producer id under which a lane writes at the source's offsets; None: it has none.
+
+    Where it continued after records of other producers, it has another one (`continued`).
+    """
     for key, record in view.of_kind(PRODUCER):
         if key[1:] == [lane] and record.value is not None:
             return read_as(record, _PRODUCER.load).producer_id
     return None
 
 
-def lane_producers(view: LedgerView) -> dict[str, int]:
-    """Return the producer ids under which lanes write at the source's offsets, by lane."""
-    lanes = {key[1] for key, record in view.of_kind(PRODUCER) if record.value is not None}
-    found = {lane: lane_producer(view, lane) for lane in sorted(lanes)}
-    return {lane: producer for lane, producer in found.items() if producer is not None}
+def own_producers(view: LedgerView, lane: str) -> frozenset[int]:
+    """Return the producer ids under which a lane writes at the source's offsets, by its newest records."""
+    first = lane_producer(view, lane)
+    later = frozenset(one.producer_id for one in continued(view, lane).values())
+    return later if first is None else later | {first}
+
+
+def identical_lanes(view: LedgerView) -> list[str]:
+    """Return the lanes that write at the source's offsets, sorted."""
+    records = [*view.of_kind(PRODUCER), *view.of_kind(CONTINUED)]
+    return sorted({key[1] for key, record in records if record.value is not None})
 
 
 def first_offsets(view: LedgerView, lane: str, *, current: bool = False) -> dict[TopicPartition, frozenset[int]]:
@@ -131,4 +178,4 @@ def sent_places(view: LedgerView, lane: str) -> frozenset[TopicPartition]:
     They may be in the log, or arrive late, whether or not receipts show them.
     """
     received = {place for place, last in last_receipts(view, lane).items() if last.identical}
-    return frozenset(first_offsets(view, lane).keys() | received)
+    return frozenset(first_offsets(view, lane).keys() | continued(view, lane).keys() | received)

@@ -73,6 +73,11 @@ SLICE = Form(
         "with producer: up to where the target may have empty records, which are deleted when a record follows; "
         "absent: none",
     ),
+    _since_later(
+        "continued_at",
+        "with producer: before this offset both sides have the same records of other producers, because a switch had "
+        "moved clients; absent: none",
+    ),
     closed=True,  # a plan is carried out as it was decided, or not at all
 )
 

@@ -14,7 +14,7 @@ from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.registry import IDENTICAL
 
-PLAN_VERSION = 5
+PLAN_VERSION = 6
 """The newest format that this Ferry reads.
 
 Format 2 has slices of the record path, which no earlier Ferry may copy as bytes. Format 3 has slices that keep the
@@ -135,6 +135,11 @@ class Slice:
     """
     empty_until: int | None = None
     """With `producer`, and a receipt: up to where the target may still have empty records, to be deleted; None: not."""
+    continued_at: int | None = None
+    """With `producer`: before this offset, source and target have the same records of other producers; None: none.
+
+    A switch had moved clients to the target, and they are back. `target_next` is not before it.
+    """
 
     @property
     def name(self) -> str:
@@ -240,8 +245,10 @@ class Plan:
     @property
     def version(self) -> int:
         """The format that the plan needs: the oldest that can hold all of it."""
-        if any(piece.empty_until is not None for piece in self.slices):
+        if any(piece.continued_at is not None for piece in self.slices):
             return PLAN_VERSION
+        if any(piece.empty_until is not None for piece in self.slices):
+            return 5
         if any(piece.late_ms is not None or piece.marked_ms is not None for piece in self.slices):
             return 4
         if any(piece.producer is not None for piece in self.slices):

@@ -24,7 +24,7 @@ from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pause
 from ferry.ledger.map_rows import newer_rows
 from ferry.ledger.mirror_state import mirror_state
 from ferry.ledger.own_acls import due_in_ms, own_acls
-from ferry.ledger.producer_codec import lane_producer, lane_producers, sent_places
+from ferry.ledger.producer_codec import identical_lanes, lane_producer, own_producers, sent_places
 from ferry.ledger.pruning import pruned
 from ferry.ledger.rebuilt import newest_rebuild
 from ferry.ledger.receipts import heard_receipts, last_receipts, open_receipts, receipts
@@ -75,7 +75,7 @@ READERS: Mapping[str, Read] = {
     "past": lambda view: past_runs(view, LANE, 100),
     "pauses": lambda view: pauses(view, 1),
     "plan": lambda view: sealed_plan(view, LANE, RUN, 4711),
-    "producers": lambda view: (lane_producer(view, LANE), lane_producers(view)),
+    "producers": lambda view: (lane_producer(view, LANE), own_producers(view, LANE), identical_lanes(view)),
     "pruned": pruned,
     "rebuilt": newest_rebuild,
     "receipts": lambda view: list(receipts(view, lane=LANE)),

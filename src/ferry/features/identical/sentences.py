@@ -77,26 +77,26 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.return": Entry(
         None,
-        "{act} would bring clients back from copies of flow {flow}, which has identical offsets ({where}), and no way "
-        "back keeps them: copies that have records of clients are refused",
-        _BACK,
-    ),
-    "identical.return.drill": Entry(
-        None,
-        "{act} would bring clients back from copies of flow {flow}, which has identical offsets ({where}), and no way "
-        "back keeps them: copies that have records of clients are refused",
-        "rehearse with ferry drills tabletop, shadow and partial, which move no client",
+        "{act} would bring clients back along flow {back}, which does not keep offsets of the same topics as {flow} "
+        "({where})",
+        "give both flows the same ferry.offsets and ferry.offsets.topics",
     ),
     "identical.return.written": Entry(
         None,
-        "the lane of flow {flow} has written identical offsets to {place}, and no way back keeps them: a copy that has "
-        "records of clients is refused",
+        "the lane of flow {flow} has written identical offsets to {place}, and no flow with other offsets follows it: "
+        "a copy that has records of clients is refused",
         _BACK,
+    ),
+    "identical.return.ends": Entry(
+        None,
+        "{places} of {cluster} has not the same records as the other cluster, so records that are copied there could "
+        "not have the same offsets",
+        "export and delete what is only there",
     ),
     "identical.reverse": Entry(
         None,
-        "flow {back} would be started at the end, and no way back keeps the identical offsets of {flow} ({where})",
-        "leave {back} unchanged with --no-reverse",
+        "flow {back} would be started at the end, and does not keep offsets of the same topics as {flow} ({where})",
+        "give both flows the same ferry.offsets and ferry.offsets.topics, or leave {back} unchanged with --no-reverse",
     ),
     "identical.late": Entry(
         None,

@@ -84,6 +84,10 @@ class IdenticalSettings(FeatureSettings):
         """Return whether the records of a source topic keep their offsets. Those of heartbeats never do."""
         return self.keeps and self.topics.matches(topic) and not is_heartbeats_topic(policy, topic)
 
+    def keeps_as(self, other: IdenticalSettings) -> bool:
+        """Return whether records of the same topics keep their offsets."""
+        return self.keeps == other.keeps and (not self.keeps or self.topics.items == other.topics.items)
+
     @property
     def passes(self) -> bool:
         """Whether a copy may begin with empty records."""
@@ -142,14 +146,11 @@ class IdenticalSettings(FeatureSettings):
             where = self.where or OFFSETS.name
             raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
 
-    def refuse_return(self, flow: FlowConfig, act: str, *, drill: bool = False) -> None:
-        """Raise Refused if records keep their offsets: `act` would bring clients back, and no way back keeps them.
-
-        `drill`: clients are only moved to rehearse it, so the remedy is another drill.
-        """
+    def refuse_return(self, flow: FlowConfig, act: str, back: FlowConfig) -> None:
+        """Raise Refused if records keep their offsets: `act` brings clients along `back`, which does not keep them."""
         if self.keeps:
-            code = "identical.return.drill" if drill else "identical.return"
-            raise Refused(sentence(code, act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
+            where = self.where or OFFSETS.name
+            raise Refused(sentence("identical.return", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
 
     def refuse_reverse(self, flow: FlowConfig, back: FlowConfig) -> None:
         """Raise Refused if records keep their offsets: a switch would start the flow back, which does not keep them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -27,7 +27,7 @@ _ALL_BYTES = 8 << 20
 class ForeignRecords:
     """Records of others: by partition (`found`) the first offset with one that no transaction aborted.
 
-    `own` has the offset after the last batch of the own producer before that. `failed` are the partitions that could
+    `own` has the offset after the last batch of an own producer before that. `failed` are the partitions that could
     not be read.
     """
 
@@ -37,11 +37,11 @@ class ForeignRecords:
 
 
 async def first_foreign_records(
-    target: Cluster, open_parts: Mapping[TopicPartition, list[Range]], own: int | None = None
+    target: Cluster, open_parts: Mapping[TopicPartition, list[Range]], own: Collection[int] = ()
 ) -> ForeignRecords:
     """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed.
 
-    `own` is a producer id whose records do not count; None: there is none.
+    `own` are producer ids whose records do not count.
     """
     waiting = {place: list(parts) for place, parts in open_parts.items() if parts}
     result = ForeignRecords(found={}, failed={})
@@ -151,7 +151,9 @@ def _is_led(target: Cluster, place: TopicPartition, leader: int) -> bool:
     return partition is not None and partition.leader == leader
 
 
-def _judged(part: FetchedPartition, open_parts: Iterable[Range], own: int | None) -> tuple[int | None, int, int | None]:
+def _judged(
+    part: FetchedPartition, open_parts: Iterable[Range], own: Collection[int]
+) -> tuple[int | None, int, int | None]:
     """Return the first offset of a live record in one of `open_parts`, and the offset up to which the answer decides.
 
     The third value is the offset after the last batch of `own` there; None: there is none.
@@ -168,7 +170,7 @@ def _judged(part: FetchedPartition, open_parts: Iterable[Range], own: int | None
             continue
         for low, high in open_parts:
             if batch.base_offset < high and low < batch.next_offset:
-                if batch.producer_id != own:
+                if batch.producer_id not in own:
                     return max(low, batch.base_offset), seen, own_end
                 own_end = min(high, batch.next_offset)
     return None, seen, own_end

@@ -23,7 +23,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import others_transactions
 from ferry.ledger.ledger import LedgerView, accounted
-from ferry.ledger.producer_codec import lane_producer
+from ferry.ledger.producer_codec import own_producers
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, outcome
 from ferry.ledger.unit_codec import last_units, open_units
@@ -61,7 +61,7 @@ async def with_foreign_writers(
     looked = await first_foreign_records(
         target,
         {place: ranges for place, ranges in parts.items() if ranges[0][0] < ranges[0][1]},
-        own=lane_producer(view, lane),
+        own=own_producers(view, lane),
     )
     unseen |= (sources.keys() - stable.found.keys()) | looked.failed.keys()
     seen = {

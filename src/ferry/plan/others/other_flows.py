@@ -20,7 +20,7 @@ from ferry.lane.map_entries import NOWHERE
 from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.ledger.map_block import ReceiptChain
 from ferry.ledger.other_flows import OtherFlow, gaps, other_flow_of, ranges, uncut
-from ferry.ledger.producer_codec import lane_producers, sent_places
+from ferry.ledger.producer_codec import continued, identical_lanes, own_producers, sent_places
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Range, Receipt, TopicPartition
@@ -218,13 +218,13 @@ async def _returned(
                 for number, end in enumerate(last.ends):
                     at = TopicPartition(topic=last.source.topic, partition=number)
                     originals[at] = max(end, originals.get(at, 0))
-        for lane, producer in lane_producers(view).items():
-            no_receipt |= await _no_receipt(facts, source, f"{alias}->{source.alias}", view, lane, producer)
+        for lane in identical_lanes(view):
+            no_receipt |= await _no_receipt(facts, source, f"{alias}->{source.alias}", view, lane)
     return found, originals, no_receipt
 
 
 async def _no_receipt(
-    facts: Facts, source: Cluster, writer: str, view: LedgerView, lane: str, producer: int
+    facts: Facts, source: Cluster, writer: str, view: LedgerView, lane: str
 ) -> dict[TopicPartition, NoReceipt]:
     """Return what a lane wrote to the source with identical offsets after its receipts, by source partition.
 
@@ -235,18 +235,20 @@ async def _no_receipt(
     if lasts and all(last.source_cluster_id != facts.target.cluster_id for last in lasts):
         return {}
     begins: dict[TopicPartition, int] = {}
+    after = continued(view, lane)  # what is before it, clients wrote, and both clusters have it
     for place in sent_places(view, lane):
         topic = facts.source.topics.get(place.topic)
         part = None if topic is None else topic.partitions.get(place.partition)
         if part is not None:
             covered = [last.target_next or 0 for last in lasts if last.target == place]
             read = [last.end for last in facts.lane.receipts.values() if last.source == place]
-            begins[place] = max([part.log_start, *covered, *read])
+            begun = after[place].at if place in after else 0
+            begins[place] = max([part.log_start, begun, *covered, *read])
     stable = await listed_offsets(source, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = {place: facts.source.topics[place.topic].partitions[place.partition].end for place in begins}
     parts = {place: (begin, min(ends[place], stable.found.get(place, begin))) for place, begin in begins.items()}
     looked = await first_foreign_records(
-        source, {place: [part] for place, part in parts.items() if part[0] < part[1]}, own=producer
+        source, {place: [part] for place, part in parts.items() if part[0] < part[1]}, own=own_producers(view, lane)
     )
     failed = {place: one.why for place, one in (stable.failed | looked.failed).items()}
     known = {place: looked.own[place] for place in looked.own.keys() - failed.keys()}

@@ -17,7 +17,6 @@ from ferry.features.drill.acts.crossed import compare_crossed
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, report_of
 from ferry.features.evidence.rules.figures import deviations_of
 from ferry.features.evidence.rules.ways import goals_of_ways, joined, longest, on_the_way
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.preflight import unreturned
 from ferry.features.switch.acts.redirect import refuse_unusable, words_of
@@ -91,8 +90,7 @@ class FullDrill:
 
         Raises Refused if the flow, or its reverse, has identical offsets, BadInput for a hook that cannot be called.
         """
-        flow.of(IdenticalSettings).refuse_return(flow, "ferry drills full", drill=True)
-        refuse_identical(settings, flow, "ferry drills full", Verb.SWITCHOVER)
+        refuse_identical(settings, flow, "ferry drills full", Verb.FAILBACK)
         if options.hook is not None:
             refuse_unusable(options.hook, "redirect")
         self._settings = settings

@@ -19,6 +19,8 @@ from ferry.kafka.produce.writer import Writer
 from ferry.model import TopicPartition
 from ferry.wire.batch import Batch, restamped, stamp_of
 
+_EPOCH = 0
+
 
 class Lease:
     """How long a writer may begin requests: until LEASE_MS after it asked the ledger for a newer run and found none."""
@@ -135,7 +137,7 @@ class Unanswered(Exception):
 
 
 class DataWriter(Writer):
-    """A producer id of its own, with epoch 0.
+    """A producer id for each partition, with epoch 0. All are the lane's.
 
     A record's sequence number is its offset, until a marker is before it in the log: then it counts the records.
     """
@@ -143,7 +145,7 @@ class DataWriter(Writer):
     def __init__(
         self,
         cluster: Cluster,
-        producer_id: int,
+        producers: Mapping[TopicPartition, int],
         lease: Lease,
         readings: Readings,
         sendings: Sendings,
@@ -151,11 +153,10 @@ class DataWriter(Writer):
         timeout_ms: int,
     ) -> None:
         """`timeout_ms` bounds how long a first request is repeated."""
-        super().__init__(cluster, f"producer id {producer_id}", timeout_ms)
+        super().__init__(cluster, "records with identical offsets", timeout_ms)
         self._sendings = sendings
         self.markers = markers
-        self.producer_id = producer_id
-        self.producer_epoch = 0
+        self.producers = producers
         self.readings = readings
         self.until_ms = 0
         """When the next request becomes too old to be sent (wall clock): producer state could expire early then."""
@@ -184,7 +185,7 @@ class DataWriter(Writer):
     def stamped(self, place: TopicPartition, batch: Batch) -> memoryview:
         """Return the next batch for a partition as this producer writes it, in no transaction."""
         sequence = self.next_sequence(place, batch.record_count)
-        return restamped(batch, self.producer_id, self.producer_epoch, sequence, transactional=False)
+        return restamped(batch, self.producers[place], _EPOCH, sequence, transactional=False)
 
     async def join(self, places: Iterable[TopicPartition]) -> None:
         """Have the ledger say that batches may be sent there; the records are in no transaction. Raises Superseded."""
@@ -232,7 +233,7 @@ class DataWriter(Writer):
 
         counts = {place: end - at for place, (at, end) in ends.items()}
         try:
-            answering = await self.cluster.submit(markers_request(counts, self.producer_id), node, before=check)
+            answering = await self.cluster.submit(markers_request(counts, self.producers), node, before=check)
             answer = await self.cluster.answered(answering)
         except TooOld:  # the client knows it without sending anything
             self.markers.answered(ends)

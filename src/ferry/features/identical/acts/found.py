@@ -7,17 +7,18 @@ batch of each side that must be opened.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ferry.copy.chunk import PartProgress
 from ferry.copy.prepared_batch import PreparedBatch
+from ferry.features.identical.acts.target import Standing
 from ferry.features.identical.rules.marked import is_seen
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.one_partition import read_batches
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.model import RecordContent, Slice, TopicPartition
-from ferry.protocol.drops import Dropped, drop
+from ferry.protocol.drops import Drop, Dropped, drop
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, producer_of
 from ferry.wire.codecs import Malformed, TooLong
@@ -175,6 +176,36 @@ async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: i
         part.sent(PreparedBatch(batch, runs, batch.next_offset, theirs.epoch, not verbatim, ()))
         part.written(runs, at)
         at = batch.next_offset
+
+
+async def check_before(
+    source: Cluster, target: Cluster, pieces: Iterable[Slice], ends: Mapping[TopicPartition, Standing], most: int
+) -> None:
+    """Compare the last record before the lane's first one, which clients wrote: both sides are to have the same.
+
+    Only partitions that end there are compared: the first batch follows. A switch has compared the ends of both logs.
+    Raises Dropped for those that differ. `ends` are by target partition. `most`: bytes of one batch that are kept
+    decompressed.
+    """
+    drops = list[Drop]()
+    for piece in pieces:
+        at, place = piece.continued_at, piece.target
+        if at is None or ends[place].end != at or at <= max(ends[place].begin, piece.log_start):
+            continue  # a log that has lost all before does not show it
+        sides = [
+            _Side(cluster, of, at - 1, at, most, aborts=True)
+            for cluster, of in ((target, place), (source, piece.source))
+        ]
+        try:
+            ours, theirs = [await side.record_at(at - 1) for side in sides]
+        except _Unopened as error:
+            where = str(error.place)
+            drops.append(drop(error.code, piece, at, place=str(place), where=where, at=error.at, why=error.why))
+            continue
+        if ours != theirs:
+            drops.append(drop("identical.differs", piece, at, place=str(place), at=at - 1))
+    if drops:
+        raise Dropped(drops)
 
 
 def _is_own(batch: Batch, piece: Slice) -> bool:

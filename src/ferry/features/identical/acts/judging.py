@@ -17,6 +17,7 @@ from ferry.features.identical.rules.planned import (
     TOPIC_SETTINGS,
     Found,
     TargetTopicFound,
+    continuing,
     is_kept,
     stays_identical,
     with_identical,
@@ -36,7 +37,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record
+from ferry.ledger.producer_codec import continued, first_offsets, lane_producer, markings, producer_record
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
@@ -76,7 +77,7 @@ class IdenticalPlanner:
             return fit
         producer = lane_producer(view, self.lane.name)
         if producer is None:
-            producer = await self.lane.target.retrying(self._new_producer)
+            producer = await new_producer(self.lane.target)
         driver.keep([producer_record(self.lane.name, producer_id=producer, run=plan.run, at_ms=wall_ms())])
         return with_identical(plan, found, producer)
 
@@ -90,6 +91,9 @@ class IdenticalPlanner:
     async def _judged(self, view: LedgerView, plan: Plan) -> Plan:
         """Return the plan with what is known before its slices are judged."""
         plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
+        after = continued(view, self.lane.name)
+        slices = (continuing(one, after) if self._keeps(one.source.topic) else one for one in plan.slices)
+        plan = replace(plan, slices=tuple(slices))
         if lane_kind(self.lane.name) is not None:
             return plan  # no client is moved to its topics
         found = await look_short(self.lane, view, plan)
@@ -132,6 +136,7 @@ class IdenticalPlanner:
             limits=await batch_limits(target, {one.target.topic for one in plan.slices if left_of(one)} - new),
             may_mark=await self._may_mark(),
             marked=markings(view, self.lane.name),
+            continued=continued(view, self.lane.name),
             brokers=brokers,
             topics={
                 name: TargetTopicFound(
@@ -176,24 +181,28 @@ class IdenticalPlanner:
                 raise
         return listed
 
-    async def _new_producer(self) -> int:
-        """Return a producer id that no other writer has."""
-        alias = self.lane.target.alias
-        answer: Any = await self.lane.target.ask(
+
+async def new_producer(target: Cluster) -> int:
+    """Return a producer id of a cluster that no other writer has. Raises NotPermitted, and Unreachable."""
+
+    async def ask() -> int:
+        answer: Any = await target.ask(
             InitProducerIdRequest(
                 transactional_id=None, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1
             )
         )
         if answer.error_code in codes.UNAUTHORIZED:
             raise NotPermitted(
-                f"cluster {alias} gives this principal no producer id ({codes.describe(answer.error_code)}): grant "
-                "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"
+                f"cluster {target.alias} gives this principal no producer id ({codes.describe(answer.error_code)}): "
+                "grant WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"
             )
         if answer.error_code:
-            raise Retryable(f"producer id from cluster {alias}: {codes.describe(answer.error_code)}")
+            raise Retryable(f"producer id from cluster {target.alias}: {codes.describe(answer.error_code)}")
         if answer.producer_epoch != 0:  # a batch of a higher epoch would be compared with nothing
-            raise Retryable(f"cluster {alias} gave a producer id with epoch {answer.producer_epoch}, not 0")
+            raise Retryable(f"cluster {target.alias} gave a producer id with epoch {answer.producer_epoch}, not 0")
         return int(answer.producer_id)
+
+    return await target.retrying(ask)
 
 
 class _NotShown(Retryable):

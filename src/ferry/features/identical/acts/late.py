@@ -11,7 +11,7 @@ from ferry.errors import Retryable
 from ferry.features.identical.acts.short import look_short
 from ferry.features.identical.acts.target import standings
 from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
-from ferry.features.identical.rules.planned import CLEANUP, IDLE, LAST_SEQUENCE, RETENTION_BYTES
+from ferry.features.identical.rules.planned import CLEANUP, IDLE, LAST_SEQUENCE, RETENTION_BYTES, continuing
 from ferry.features.identical.rules.short import named
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.kafka.admin.broker_settings import broker_settings
@@ -21,7 +21,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.ledger_cache import LedgerCache
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producer, markings, sent_places
+from ferry.ledger.producer_codec import continued, lane_producer, markings, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Slice, TopicPartition
@@ -156,9 +156,10 @@ def _compared(
 def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterable[TopicPartition]) -> list[Slice]:
     """Return slices that begin after the last receipts, for a reading of the target."""
     lasts, producer, marked = last_receipts(view, lane), lane_producer(view, lane), markings(view, lane)
+    after = continued(view, lane)
     sources = {target: source for one in found for target, source in one.sources.items()}
     sources |= {target: last.source for target, last in lasts.items()}
-    return [
+    pieces = (
         Slice(
             source=sources.get(place, place),
             target=place,
@@ -166,11 +167,12 @@ def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterab
             end=LAST_SEQUENCE,
             slot=0,
             target_next=lasts[place].target_next if place in lasts else None,
-            producer=producer,
+            producer=after[place].producer_id if place in after else producer,
             marked_ms=marked.get(place),
         )
         for place in sorted(places)
-    ]
+    )
+    return [continuing(piece, after) for piece in pieces]
 
 
 async def _ends(

@@ -218,19 +218,21 @@ class Markers:
         return marking_record(self._ref.lane, known.piece.target, until_ms=until, run=self._ref.run, at_ms=at)
 
 
-def markers_request(counts: Mapping[TopicPartition, int], producer_id: int) -> Any:
-    """Return the request that writes so many markers of a producer id, of epoch 0, to each target partition."""
+def markers_request(counts: Mapping[TopicPartition, int], producers: Mapping[TopicPartition, int]) -> Any:
+    """Return the request that writes so many markers to each target partition, of its producer id and epoch 0."""
     marker = WriteTxnMarkersRequest.WritableTxnMarker
     return WriteTxnMarkersRequest(
         markers=[
             marker(
-                producer_id=producer_id,
+                producer_id=producer,
                 producer_epoch=0,
                 transaction_result=False,
-                topics=_topics([place for place, count in counts.items() if number < count]),
+                topics=_topics(some),
                 coordinator_epoch=0,
             )
             for number in range(max(counts.values()))
+            for producer in sorted({producers[place] for place in counts})
+            if (some := [place for place, count in counts.items() if number < count and producers[place] == producer])
         ],
         max_version=1,
     )

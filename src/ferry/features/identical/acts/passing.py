@@ -64,7 +64,7 @@ async def pass_over(
             for place in places[:MOST_PARTITIONS]:
                 piece, at = todo[place][0], ends[place]
                 count = min(at_once(limits.get(place.topic)), piece.start - at)
-                data = empty_batch(sequence_of(at), count, producer=writer.producer_id, at_ms=now)
+                data = empty_batch(sequence_of(at), count, producer=writer.producers[place], at_ms=now)
                 ends[place] = at + count
                 request.add(Entry(_part(plan, origin, piece, at), _prepared(data, at, count)), memoryview(data))
             await queue.send_first(node, request)

@@ -19,7 +19,7 @@ from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.errors import Refused
 from ferry.features.identical.acts.copier import IdenticalCopier, expires, not_quiet
 from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
-from ferry.features.identical.acts.found import rebuilt
+from ferry.features.identical.acts.found import check_before, rebuilt
 from ferry.features.identical.acts.markers import Markers
 from ferry.features.identical.acts.passing import delete_before, pass_over
 from ferry.features.identical.acts.target import Standing, advanced, read_again, standings
@@ -53,7 +53,7 @@ class IdenticalSlot(KafkaSlot):
         self._sequences: dict[TopicPartition, int] = {}
         self._states: dict[TopicPartition, int] = {}
         """The last timestamps of the producer states that want these numbers."""
-        self._producer = -1
+        self._producers: dict[TopicPartition, int] = {}
         self._found: list[PartProgress] = []
         self._to_delete: dict[TopicPartition, tuple[Slice, int]] = {}
         """Slices, and up to where there are empty records, by target partition."""
@@ -85,7 +85,7 @@ class IdenticalSlot(KafkaSlot):
                     ref.lane,
                     place,
                     first=firsts.get(place),
-                    producer_id=self._producer,
+                    producer_id=self._producers[place],
                     run=ref.run,
                     at_ms=at_ms,
                 )
@@ -101,7 +101,7 @@ class IdenticalSlot(KafkaSlot):
         """
         self._found = []
         self._refuse_other_offsets(todo.values())
-        self._producer = next((piece.producer for piece in todo.values() if piece.producer is not None), -1)
+        self._producers = {piece.target: piece.producer for piece in todo.values() if piece.producer is not None}
         self._sendings.known(piece.target for piece in todo.values() if piece.target_next is not None)
         await self._lease.confirm()
         todo = await self._marked(todo)
@@ -118,6 +118,7 @@ class IdenticalSlot(KafkaSlot):
         self._states = {place: standing.state_ms for place, standing in ends.items()}
         self._refuse_early(todo.values(), ends, unjudged)
         most, left = max(self._limits.memory_bytes, MOST_DECOMPRESSED), dict(todo)
+        await check_before(self._source, self._target, todo.values(), ends, most)
         for piece, standing in advanced(todo.values(), ends):
             end = standing.end
             part = PartProgress(
@@ -223,7 +224,7 @@ class IdenticalSlot(KafkaSlot):
     def _data_writer(self) -> DataWriter:
         writer = DataWriter(
             self._target,
-            self._producer,
+            self._producers,
             self._lease,
             self._readings,
             self._sendings,

@@ -16,9 +16,14 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal
 from ferry.ledger.rebuilt import newest_rebuild
 from ferry.ledger.runs import busy_runs, sealed_plan
+from ferry.ledger.switch_codec import switch_states
 from ferry.model import Plan, Slice, TopicPartition
+from ferry.model.switch import Step
 from ferry.plan.rules.lag import PartitionLag
 from ferry.protocol.driver import KEPT_RUNS
+
+GENERATION, LANE = "generation", "lane"
+"""Facts of the step `stop`: the run that fenced, and its lane."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +45,20 @@ def senders(view: LedgerView, lane: str) -> list[Sender]:
 
     A plan that the view does not have, or that cannot be read, is not known. Neither are the runs that the ledger has
     forgotten, if there are some: they are older than each busy run that it keeps. Nor are those that it lost before it
-    was rebuilt.
+    was rebuilt. Runs before the step `stop` of a switch are left out: it ended when none of their batches could arrive.
     """
+    stopped = stopped_at(view, lane)
     generations = sorted({run.generation for run in view.runs if run.record.lane == lane})
     busy = sorted(_busy(view, lane), key=lambda one: one[1])
     found = []
     kept, rebuilt = busy_runs(view, lane), newest_rebuild(view)
-    if len(kept) >= KEPT_RUNS:
+    if len(kept) >= KEPT_RUNS and kept[0].generation > stopped:
         found.append(Sender(after=kept[0].generation, ends=None))
-    if rebuilt is not None:
+    if rebuilt is not None and rebuilt.offset > stopped:
         found.append(Sender(after=next((one for one in generations if one > rebuilt.offset), None), ends=None))
     for run, generation in busy:
+        if generation < stopped:
+            continue
         after = next((one for one in generations if one > generation), None)
         try:
             sealed = sealed_plan(view, lane, run, generation)
@@ -63,6 +71,19 @@ def senders(view: LedgerView, lane: str) -> list[Sender]:
             sources = {piece.target: piece.source for piece in pieces}
             found.append(Sender(after=after, ends=ends, sources=sources))
     return found
+
+
+def stopped_at(view: LedgerView, lane: str) -> int:
+    """Return the generation of the newest run by which the step `stop` of a switch has fenced a lane; -1: none has.
+
+    That step is done when no batch of an earlier run can arrive any more (`ferry.features.switch.acts.stop`).
+    """
+    found = (
+        state.fact(Step.STOP, GENERATION)
+        for state in switch_states(view).values()
+        if state.fact(Step.STOP, LANE) == lane
+    )
+    return max((int(one) for one in found if one is not None), default=-1)
 
 
 def _busy(view: LedgerView, lane: str) -> set[tuple[str, int]]:

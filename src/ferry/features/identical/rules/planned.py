@@ -14,6 +14,7 @@ from typing import Any
 from ferry.features.identical.rules.empty import cost_of, empty_until, left_of, other_first, passed_of
 from ferry.features.identical.rules.next_step import strict_for, unfit
 from ferry.features.identical.rules.values import Code, Limits
+from ferry.ledger.producer_codec import Continued
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import LaneKind, Plan, Receipt, Refusal, Slice, TopicPartition
@@ -84,6 +85,8 @@ class Found:
     """Where the logs of target partitions begin, as far as that was asked and is known."""
     received: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Where receipts begin, of target partitions that may have empty records, and whose receipts have no record."""
+    continued: Mapping[TopicPartition, Continued] = field(default_factory=dict)
+    """Where the lane continues after records of clients, by target partition."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """`max.message.bytes` of target topics that get empty records, as far as it is shown."""
     denied: frozenset[str] = frozenset()
@@ -105,13 +108,27 @@ class Found:
         return self.may_pass or self.lane is LaneKind.DRILL
 
 
+def continuing(piece: Slice, continued: Mapping[TopicPartition, Continued]) -> Slice:
+    """Return a slice that continues after records of clients that both sides have.
+
+    It has the lane's receipts, which end before them, or none.
+    """
+    one = continued.get(piece.target)
+    if one is None:
+        return piece
+    return replace(piece, continued_at=one.at, target_next=max(one.at, piece.target_next or 0))
+
+
 def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
-    """Return the plan whose slices keep the source's offsets; those that cannot are refused."""
+    """Return the plan whose slices keep the source's offsets; those that cannot are refused.
+
+    `producer` is the lane's producer id, for partitions that have none of their own.
+    """
     slices, refusals = judged(plan, found)
     kept = [
         replace(
             piece,
-            producer=producer,
+            producer=found.continued[piece.target].producer_id if piece.target in found.continued else producer,
             max_age_ms=max_age_of(piece, found),
             late_ms=late_of(found) if found.may_mark else None,
             marked_ms=found.marked.get(piece.target),

@@ -6,14 +6,14 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producers, sent_places
+from ferry.ledger.producer_codec import identical_lanes, sent_places
 from ferry.messages.catalogue import sentence
 from ferry.model import TopicPartition
 
 
 def written_places(view: LedgerView) -> frozenset[TopicPartition]:
     """Return the target partitions to which any lane of a ledger may have sent batches at the source's offsets."""
-    return frozenset(place for lane in lane_producers(view) for place in sent_places(view, lane))
+    return frozenset(place for lane in identical_lanes(view) for place in sent_places(view, lane))
 
 
 def refuse_written(

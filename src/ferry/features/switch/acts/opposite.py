@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused, Unreachable
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.opposite import opposing, opposing_sentence
 from ferry.lane import connections
@@ -27,7 +28,10 @@ class Opposite:
     states: Mapping[str, SwitchState] = field(default_factory=dict)
     unread: str | None = None
     written: TopicPartition | None = None
-    """A target partition to which the lane of the flow back has written identical offsets, so no switch follows it."""
+    """A target partition to which the lane of the flow back has written identical offsets; the file says `translated`.
+
+    No switch follows it then.
+    """
 
     def check(self, switch: Switch) -> Check:
         """Make the check for opposite switches before a switch begins, and for a flow back that could not return it."""
@@ -71,7 +75,8 @@ def look_along(back: FlowConfig, *, patience_s: float, needed: bool) -> Opposite
     try:
         with LedgerAccess(back, patience_s=patience_s) as ledger:
             view = ledger.view() if ledger.exists() else UNREAD
-            return Opposite(states=switch_states(view), written=min(sent_places(view, back.lane), default=None))
+            sent = () if back.of(IdenticalSettings).keeps else sent_places(view, back.lane)
+            return Opposite(states=switch_states(view), written=min(sent, default=None))
     except (Unreachable, Refused) as error:
         if needed:
             raise

@@ -38,22 +38,24 @@ class Sides:
 
 
 def refuse_identical(settings: Settings, flow: FlowConfig, act: str, verb: Verb) -> None:
-    """Raise Refused if the flow back has identical offsets: clients that were moved could not be moved back.
+    """Raise Refused if only one of the two flows keeps offsets, or they keep those of other topics.
 
-    `act` is what was asked for, such as a command. A failback of a flow with identical offsets is refused, too: no way
-    back keeps the offsets.
+    Clients that were moved could not be moved back then. `act` is what was asked for, such as a command.
     """
-    if verb is Verb.FAILBACK:
-        flow.of(IdenticalSettings).refuse_return(flow, act)
     back = sides_of(settings, flow, Verb.SWITCHOVER).back
-    if back is not None:
-        back.of(IdenticalSettings).refuse_back(back, act, flow)
+    if back is None or back.of(IdenticalSettings).keeps_as(flow.of(IdenticalSettings)):
+        return
+    if verb is Verb.FAILBACK:
+        flow.of(IdenticalSettings).refuse_return(flow, act, back)
+    back.of(IdenticalSettings).refuse_back(back, act, flow)
 
 
 def refuse_reverse(sides: Sides, options: SwitchOptions) -> None:
-    """Raise Refused if a switch is to start a flow back from copies with identical offsets: it would not keep them."""
+    """Raise Refused if a switch is to start a flow back from copies with identical offsets that does not keep them."""
     if sides.verb is not Verb.FAILBACK and sides.back is not None and options.reverse:
-        sides.via.of(IdenticalSettings).refuse_reverse(sides.via, sides.back)
+        own, back = sides.via.of(IdenticalSettings), sides.back.of(IdenticalSettings)
+        if not back.keeps_as(own):
+            own.refuse_reverse(sides.via, sides.back)
 
 
 def sides_of(settings: Settings, named: FlowConfig, verb: Verb) -> Sides:

@@ -12,11 +12,12 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import StartLatest
 from ferry.errors import Refused, Unreachable
+from ferry.features.identical.acts.returning import Returning, look_returning
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.handing import hand_over
-from ferry.features.switch.acts.partition_state import source_ends
+from ferry.features.switch.acts.partition_state import keeps_offsets, source_ends
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.beginning import Looked, beginnings, latest_beginnings, own_ends, passed_before
 from ferry.features.switch.rules.partition_state import parse_standing, without_new_topics
@@ -34,6 +35,10 @@ from ferry.protocol.driver import Driver
 from ferry.words import count_of, several
 
 NOT_LOOKED = Looked()
+
+
+class OffsetsDiffer(Refused):
+    """Partitions cannot continue with identical offsets: records of one side are not on the other one."""
 
 
 def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
@@ -56,10 +61,11 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
             sides.back, state, switch.approved_by, still_mine, looked_to=_looked(state), patience_s=patience_s
         )
     except (Unreachable, Refused) as error:
-        if switch.verb is not Verb.FAILOVER:
+        if switch.verb is not Verb.FAILOVER and not isinstance(error, OffsetsDiffer):
             raise
+        because = str(error) if isinstance(error, OffsetsDiffer) else f"{sides.old} is not healthy"
         started = Evidence(
-            sentence=f"{switch.back} is not started, because {sides.old} is not healthy: ferry failback starts it",
+            sentence=f"{switch.back} is not started, because {because}: ferry failback starts it",
             facts={"started": False, "why": str(error)},
         )
     return _with_stayed(started, sides, state, patience_s)
@@ -98,10 +104,9 @@ def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s
         where = several([str(place) for place, _, _ in stayed])
         sentence += (
             f"; {count_of(count, 'record')} at most came to {count_of(len(stayed), 'partition')} of {sides.old} "
-            f"{since} ({where}), and are not on {sides.new}: stop who writes there, and write them again"
+            f"{since} ({where}), and are not on {sides.new}: stop who writes there, and write them again; ferry "
+            "failback exports them"
         )
-        if not sides.via.of(IdenticalSettings).keeps:  # no failback follows
-            sentence += "; ferry failback exports them"
     if unseen:
         facts["unseen"] = [[place.topic, place.partition] for place in unseen]
         where = several([str(place) for place in unseen])
@@ -153,10 +158,17 @@ def start_flow(
 
     With DefaultReplicationPolicy names separate the records, so there the flow continues at its lane's position.
     `looked_to` is up to where the flow's target was searched for records that were left there. Without it, all records
-    of the target count as searched.
+    of the target count as searched. Raises OffsetsDiffer if the flow has identical offsets, and a log of its target
+    ends elsewhere than at the cut-over.
     """
     stood = list(map(parse_standing, state.rows(Step.STOP)))
-    cuts = {one.target: one.target_copied for one in stood if _keeps_name(flow, one.target.topic)}
+    keeps = keeps_offsets(flow)
+    cuts = {
+        # Where offsets are the same, records of clients may be there already, after the lane's.
+        one.target: one.copied_end if keeps(one.target.topic) else one.target_copied
+        for one in stood
+        if _keeps_name(flow, one.target.topic)
+    }
     topics_there = {one.target.topic for one in stood}
     left_out = sorted(topic for topic in topics_there if flow.topics.selection.transformed_there(topic) is not None)
 
@@ -164,7 +176,11 @@ def start_flow(
         await both.ledger.open(flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
         view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = wall_ms()
-        decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms)
+        same = {place: cut for place, cut in cuts.items() if keeps(place.topic)}
+        returning = await look_returning(both, flow.lane, view, same)
+        if returning.others:
+            raise OffsetsDiffer(returning.refusal(same, flow.flow.target))
+        decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms, returning)
         records, passed = decided(view)
         still_mine()
         groups = await hand_over(flow, both, state.rows(Step.GROUPS), state.switch.id)
@@ -213,6 +229,7 @@ async def _gathered(
     looked_to: Looked,
     who: str,
     now_ms: int,
+    returning: Returning,
 ) -> Decided:
     """Ask the clusters for all facts, and return the function that decides where the lane continues."""
     topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
@@ -239,7 +256,7 @@ async def _gathered(
             now_ms=now_ms,
             stranded=stranded,
         )
-        records += ends
+        records += [*ends, *returning.records(view, flow.lane, state.switch.id)]
         if latest is not None:
             lives, others = latest
             left = passed_before(lives, begins, cuts, stranded)

@@ -9,6 +9,7 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused, Unreachable
 from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.features.identical.acts.late import look_late
+from ferry.features.identical.rules.late import GENERATION, LANE
 from ferry.features.identical.rules.short import named
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
@@ -104,6 +105,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         return Evidence(
             sentence=said,
             facts={
+                LANE: sides.via.lane,
+                GENERATION: fenced.generation,
                 "source_answers": connections.has_source,
                 "source_error": why_lost(connections),
                 "was_paused": None if was is None else f"by {was.who}: {was.why}",

@@ -289,15 +289,15 @@ class Switcher:
             refuse_unwritable(state)
         view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
         keeps = self.sides.via.of(IdenticalSettings).keeps
-        if self.verb is Verb.FAILBACK or not keeps:
-            refuse_written(view, self.sides.via, f"ferry {self.verb}", moves=self.verb is not Verb.FAILBACK)
+        if not keeps:
+            refuse_written(view, self.sides.via, f"ferry {self.verb}", moves=True)
         refuse_reverse(self.sides, switch.options)
         if self.verb is not Verb.FAILBACK and not has_run(view, self.sides.via.lane):
             raise BadInput(
                 f"flow {switch.via} has copied nothing: there is nothing on {switch.via.target} to switch to"
             )
         if self.verb is not Verb.FAILBACK:
-            self._refuse_moved(view, returns=not keeps)
+            self._refuse_moved(view, returns=self.sides.back is not None or not keeps)
         refuse_named(view, self.sides.via, switch.id)
         if not switch.options.interrupt and view.runs:
             refuse_while_at_work(view, self.sides.via.lane, is_lost=self.verb is Verb.FAILOVER)

@@ -7,7 +7,6 @@ from typing import Any
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.sides import refuse_identical, sides_of
 from ferry.features.switch.cli.forms import READINESS
 from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
@@ -43,7 +42,7 @@ def readiness_command(
         chosen,
         rpo,
         back=sides.back is not None,
-        wants_back=not chosen.of(IdenticalSettings).keeps,
+        wants_back=True,
         patience_s=context.patience_s,
     )
     states, unread = all_switches(both, chosen, patience_s=context.patience_s)

@@ -543,8 +543,8 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     """Check what came to the cluster that clients left in a switch, after it was drained; None if nothing is compared.
 
     `ends` are the ends of the drained topics there now. `copied` are topics that the flow back writes there; that flow
-    searches them for records of others itself. The check blocks no switch, because a failback exports what it finds. A
-    switch that starts no flow back is followed by none if it has identical offsets, so none is named then.
+    searches them for records of others itself. The check blocks no switch, because a failback exports what it finds. It
+    is named only after a switch that starts the flow back.
     """
     switch = after.switch
     old, by = switch.via.source, f"{switch.verb} {switch.id}"

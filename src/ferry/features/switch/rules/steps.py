@@ -228,7 +228,7 @@ def refuse_abandoning(state: SwitchState, moved_on: SwitchState | None = None) -
     """Raise Refused if a switch has ended, or if clients may have moved already.
 
     `moved_on` is an opposite switch that was begun since: then that one moves the clients. A failback is named only
-    after a switch that starts the flow back: with identical offsets none does, and no failback follows.
+    after a switch that starts the flow back.
     """
     switch = state.switch
     if state.end is not None:

@@ -12,7 +12,6 @@ from typing import Any
 
 from ferry.copy.chunk import PartProgress
 from ferry.copy.prepared_batch import PreparedBatch
-from ferry.features.identical.acts.target import Standing
 from ferry.features.identical.rules.marked import is_seen
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.one_partition import read_batches
@@ -23,6 +22,9 @@ from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, producer_of
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import contents, same_bytes
+
+_MOST_HIDDEN = 64
+"""Offsets without a record for readers that are passed in the search for the last record."""
 
 
 class _Side:
@@ -178,34 +180,36 @@ async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: i
         at = batch.next_offset
 
 
-async def check_before(
-    source: Cluster, target: Cluster, pieces: Iterable[Slice], ends: Mapping[TopicPartition, Standing], most: int
-) -> None:
+async def differing_before(
+    source: Cluster, target: Cluster, pieces: Iterable[Slice], begins: Mapping[TopicPartition, int], most: int
+) -> list[Drop]:
     """Compare the last record before the lane's first one, which clients wrote: both sides are to have the same.
 
-    Only partitions that end there are compared: the first batch follows. A switch has compared the ends of both logs.
-    Raises Dropped for those that differ. `ends` are by target partition. `most`: bytes of one batch that are kept
-    decompressed.
+    Returns the partitions that differ, or that cannot be compared. `pieces` have partitions that end there: the first
+    batch follows. `begins` is where the target's logs begin. `most`: bytes of one batch that are kept decompressed.
     """
-    drops = list[Drop]()
-    for piece in pieces:
-        at, place = piece.continued_at, piece.target
-        if at is None or ends[place].end != at or at <= max(ends[place].begin, piece.log_start):
-            continue  # a log that has lost all before does not show it
+    found = [await _differing_before(source, target, piece, begins[piece.target], most) for piece in pieces]
+    return [one for one in found if one is not None]
+
+
+async def _differing_before(source: Cluster, target: Cluster, piece: Slice, begin: int, most: int) -> Drop | None:
+    place, end = str(piece.target), piece.continued_at or 0
+    for at in range(end - 1, max(begin, end - _MOST_HIDDEN) - 1, -1):
         sides = [
-            _Side(cluster, of, at - 1, at, most, aborts=True)
-            for cluster, of in ((target, place), (source, piece.source))
+            _Side(cluster, of, at, at + 1, most, aborts=True)
+            for cluster, of in ((target, piece.target), (source, piece.source))
         ]
         try:
-            ours, theirs = [await side.record_at(at - 1) for side in sides]
+            ours, theirs = [await side.record_at(at) for side in sides]
         except _Unopened as error:
-            where = str(error.place)
-            drops.append(drop(error.code, piece, at, place=str(place), where=where, at=error.at, why=error.why))
-            continue
+            return drop(error.code, piece, end, place=place, where=str(error.place), at=error.at, why=error.why)
+        if at < piece.log_start:
+            return drop("identical.uncompared", piece, end, place=place, at=at)
         if ours != theirs:
-            drops.append(drop("identical.differs", piece, at, place=str(place), at=at - 1))
-    if drops:
-        raise Dropped(drops)
+            return drop("identical.differs", piece, end, place=place, at=at)
+        if ours is not None:
+            return None
+    return None  # the log is empty, or both sides have markers and aborted records alone
 
 
 def _is_own(batch: Batch, piece: Slice) -> bool:

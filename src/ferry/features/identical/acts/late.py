@@ -163,7 +163,7 @@ def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterab
         Slice(
             source=sources.get(place, place),
             target=place,
-            start=lasts[place].end if place in lasts else 0,
+            start=max(lasts[place].end if place in lasts else 0, after[place].at if place in after else 0),
             end=LAST_SEQUENCE,
             slot=0,
             target_next=lasts[place].target_next if place in lasts else None,

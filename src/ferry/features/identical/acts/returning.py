@@ -9,19 +9,22 @@ compare a batch with the last one of its producer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
 from ferry.errors import Refused
+from ferry.features.identical.acts.found import differing_before
 from ferry.features.identical.acts.judging import new_producer
 from ferry.features.identical.acts.late import look_late
-from ferry.kafka.fetch.offsets import LATEST, LEADER_LOG, listed_offsets
+from ferry.features.identical.acts.target import SettledEnds, leaders_of, settled_ends
+from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import Continued, continued, continued_record
 from ferry.messages.catalogue import sentence
-from ferry.model import Record, TopicPartition
+from ferry.model import Record, Slice, TopicPartition
+from ferry.wire.content import MOST_DECOMPRESSED
 from ferry.words import several
 
 
@@ -29,62 +32,100 @@ from ferry.words import several
 class Returning:
     """Where a lane continues, by target partition, and under which producer id.
 
-    `others` are the ends of partitions that end elsewhere than at the cut-over, or at no settled offset (None).
+    `others` says of other partitions why their logs do not have the same records up to the cut-over.
     """
 
     at: Mapping[TopicPartition, int] = field(default_factory=dict)
     producer: int = -1
-    others: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    others: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the ledger does not have all of it yet."""
+        return self.producer >= 0
 
     def records(self, view: LedgerView, lane: str, run: str) -> list[Record]:
         """Make the records of where the lane continues, without those that the ledger has already.
 
-        A step that is done again finds them. Its runs may have written since, so the logs end elsewhere then.
+        A step that is done again finds them, and runs may have written under their producer ids.
         """
         known, at_ms = continued(view, lane), wall_ms()
         return [
             continued_record(lane, place, Continued(at=at, producer_id=self.producer, run=run, at_ms=at_ms))
             for place, at in sorted(self.at.items())
-            if place not in known or known[place].at != at
+            if not _is_known(known, place, at)
         ]
 
-    def refusal(self, cuts: Mapping[TopicPartition, int], cluster: str) -> str:
-        """Say which partitions end elsewhere than at the cut-over."""
-        rows = [
-            f"{place} (ends at {'an unknown offset' if end is None else end}, not at {cuts[place]})"
-            for place, end in sorted(self.others.items())
-        ]
-        return sentence("identical.return.ends", places=several(rows), cluster=cluster)
+    def refusal(self, cluster: str) -> str:
+        """Say which partitions of the cluster do not have the same records, and why."""
+        places = several([f"{place} ({why})" for place, why in sorted(self.others.items())])
+        return sentence("identical.return.ends", places=places, cluster=cluster)
+
+
+def _is_known(known: Mapping[TopicPartition, Continued], place: TopicPartition, at: int) -> bool:
+    return place in known and known[place].at == at
 
 
 async def look_returning(
-    both: FlowConnections, lane: str, view: LedgerView, cuts: Mapping[TopicPartition, int]
+    both: FlowConnections, lane: str, view: LedgerView, cuts: Mapping[TopicPartition, int], *, fenced: int = -1
 ) -> Returning:
-    """Return where a lane continues, from the ends of its target's logs. Used on the connections' event loop.
+    """Return where a lane continues, from what both clusters show. It is used on the connections' event loop.
 
-    `cuts` are the offsets up to which both clusters have the same records, by target partition. Raises Refused while a
-    batch of the lane may still arrive from before the switch, and Unreachable.
+    `cuts` are the offsets up to which both are to have the same records, by target partition. Topics have one name on
+    both sides. `fenced` is the generation of the run that has fenced the lane; -1: it is only looked at. Raises Refused
+    while a batch of the lane may arrive, from before clients were moved to its target. Raises Unreachable.
     """
-    if not cuts:
+    used = {place: cut for place, cut in cuts.items() if cut}
+    if not used:
         return Returning()
     target, known = both.target, continued(view, lane)
-    late = await look_late(target, both.ledger.place, both.cache, lane)
+    late = await look_late(target, both.ledger.place, both.cache, lane, fenced=fenced)
     if late.until:
-        raise Refused(late.sentence(target.alias))
-    there = await target.refresh({place.topic for place in cuts})
-    asked = [place for place in cuts if place.topic in there and place.partition in there[place.topic].partitions]
-    shown = await listed_offsets(target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
-    logs = await listed_offsets(target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED, replica=LEADER_LOG)
-    at, others = dict[TopicPartition, int](), dict[TopicPartition, int | None]()
+        raise Refused(late.sentence(target.alias, begun=fenced >= 0))
+    # Runs may have written after the ledger had these.
+    at = {place: cut for place, cut in used.items() if _is_known(known, place, cut)}
+    found = await _at_cut(both, {place: cut for place, cut in used.items() if place not in at})
+    new = {place: used[place] for place, why in found.items() if not why}
+    return Returning(
+        at=at | new,
+        producer=await new_producer(target) if new else -1,
+        others={place: why for place, why in found.items() if why},
+    )
+
+
+async def _at_cut(both: FlowConnections, cuts: Mapping[TopicPartition, int]) -> dict[TopicPartition, str]:
+    """Return why a partition of the target does not have the same records up to its cut-over; empty: it has.
+
+    It is to end there, and its last record is to be that of the source.
+    """
+    source, target = both.source, both.target
+    await source.refresh({place.topic for place in cuts})
+
+    async def ask() -> tuple[SettledEnds, Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
+        there = await target.refresh({place.topic for place in cuts})
+        pieces = {
+            place: _piece(place, cut)
+            for place, cut in cuts.items()
+            if place.topic in there and place.partition in there[place.topic].partitions
+        }
+        begins = await listed_offsets(target, dict.fromkeys(pieces, EARLIEST), isolation=READ_UNCOMMITTED)
+        firsts = await listed_offsets(source, dict.fromkeys(pieces, EARLIEST), isolation=READ_UNCOMMITTED)
+        return await settled_ends(target, pieces, leaders_of(target, pieces)), begins.found, firsts.found
+
+    ends, begins, firsts = await target.retrying(ask)
+    why = {one.piece.target: one.refusal.message for one in ends.drops}
     for place, cut in cuts.items():
-        end = shown.found.get(place) if place in asked else 0
-        begun = place in known and known[place].at == cut  # this step was done, and runs may have written since
-        if not cut and not end:
-            continue  # nothing is there, on either side
-        if begun or (end == cut and logs.found.get(place) == end):
-            at[place] = cut
-        else:
-            others[place] = end if logs.found.get(place) == end else None
-    new = [place for place, one in at.items() if place not in known or known[place].at != one]
-    producer = await new_producer(target) if new else -1
-    return Returning(at=at, producer=producer, others=others)
+        if place not in ends.found:
+            why.setdefault(place, "it is not there")
+        elif ends.found[place] != cut:
+            why[place] = f"it ends at offset {ends.found[place]}, not at {cut}"
+        elif place not in begins or place not in firsts:
+            why[place] = "where its log begins is not known"
+    pieces = [replace(_piece(place, cuts[place]), log_start=firsts[place]) for place in cuts if place not in why]
+    for one in await differing_before(source, target, pieces, begins, MOST_DECOMPRESSED):
+        why[one.piece.target] = one.refusal.message
+    return {place: why.get(place, "") for place in cuts}
+
+
+def _piece(place: TopicPartition, cut: int) -> Slice:
+    return Slice(source=place, target=place, start=cut, end=cut, slot=0, target_next=cut, continued_at=cut)

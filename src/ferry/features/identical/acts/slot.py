@@ -19,7 +19,7 @@ from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.errors import Refused
 from ferry.features.identical.acts.copier import IdenticalCopier, expires, not_quiet
 from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
-from ferry.features.identical.acts.found import check_before, rebuilt
+from ferry.features.identical.acts.found import differing_before, rebuilt
 from ferry.features.identical.acts.markers import Markers
 from ferry.features.identical.acts.passing import delete_before, pass_over
 from ferry.features.identical.acts.target import Standing, advanced, read_again, standings
@@ -118,7 +118,11 @@ class IdenticalSlot(KafkaSlot):
         self._states = {place: standing.state_ms for place, standing in ends.items()}
         self._refuse_early(todo.values(), ends, unjudged)
         most, left = max(self._limits.memory_bytes, MOST_DECOMPRESSED), dict(todo)
-        await check_before(self._source, self._target, todo.values(), ends, most)
+        unbegun = [piece for piece in todo.values() if ends[piece.target].end == piece.continued_at]
+        begins = {place: standing.begin for place, standing in ends.items()}
+        differing = await differing_before(self._source, self._target, unbegun, begins, most)
+        if differing:
+            raise Dropped(differing)
         for piece, standing in advanced(todo.values(), ends):
             end = standing.end
             part = PartProgress(

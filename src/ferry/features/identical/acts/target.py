@@ -55,7 +55,7 @@ async def standings(
     in sync. Raises Retryable if a leader changed meanwhile.
     """
     pieces = {piece.target: piece for piece in todo}
-    at, nodes = boot_ms(), _leaders(target, pieces)
+    at, nodes = boot_ms(), leaders_of(target, pieces)
     begins = await listed_offsets(target, dict.fromkeys(pieces, EARLIEST), isolation=READ_UNCOMMITTED)
     states: dict[TopicPartition, tuple[int, int]] = {}
     counted = [place for place, piece in pieces.items() if piece.marked_ms is not None]
@@ -65,7 +65,7 @@ async def standings(
             some = [place for place in counted if nodes.get(place) == node]
             states.update(await producer_states(target, node, {place: pieces[place].producer for place in some}))
 
-    ends = await _settled_ends(target, pieces, nodes, read_states)
+    ends = await settled_ends(target, pieces, nodes, read_states)
     drops: list[Drop] = [*ends.drops]
     found: dict[TopicPartition, Standing] = {}
     for place, end in ends.found.items():
@@ -97,7 +97,7 @@ async def standings(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ends:
+class SettledEnds:
     """Where partitions end, and why others do not show it now."""
 
     found: Mapping[TopicPartition, int]
@@ -136,12 +136,12 @@ async def producer_states(
     return found
 
 
-async def _settled_ends(
+async def settled_ends(
     target: Cluster,
     pieces: Mapping[TopicPartition, Slice],
     nodes: Mapping[TopicPartition, int],
     between: Callable[[], Awaitable[None]] | None = None,
-) -> _Ends:
+) -> SettledEnds:
     """Return the ends that the leaders `nodes` show, and all replicas in sync have.
 
     `between` reads what belongs to the ends: these are equal before it and afterwards.
@@ -152,7 +152,7 @@ async def _settled_ends(
     if between is not None:
         await between()
     logs = await listed_offsets(target, wanted, isolation=READ_UNCOMMITTED, replica=LEADER_LOG, leaders_known=True)
-    now = _leaders(target, pieces)
+    now = leaders_of(target, pieces)
     drops: list[Drop] = []
     found: dict[TopicPartition, int] = {}
     for place, piece in pieces.items():
@@ -167,10 +167,10 @@ async def _settled_ends(
             drops.append(_unsettled(piece, logs.found[place], shown.found[place]))
         else:
             found[place] = shown.found[place]
-    return _Ends(found=found, drops=drops)
+    return SettledEnds(found=found, drops=drops)
 
 
-def _leaders(target: Cluster, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+def leaders_of(target: Cluster, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """Return the leaders of the partitions that have one."""
     found = {}
     for place in places:
@@ -203,8 +203,8 @@ async def read_again(
 
     Raises Retryable if a log ends elsewhere than it is known to end. Raises Blocked for those that do not show it now.
     """
-    at, nodes = boot_ms(), _leaders(target, known)
-    ends = await _settled_ends(target, {place: pieces[place] for place in known}, nodes)
+    at, nodes = boot_ms(), leaders_of(target, known)
+    ends = await settled_ends(target, {place: pieces[place] for place in known}, nodes)
     for place, end in ends.found.items():
         if end != known[place].end:
             raise Retryable(f"{place} ended at offset {known[place].end}, and ends at {end} now: it is read again")

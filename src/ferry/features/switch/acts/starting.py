@@ -13,7 +13,6 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import StartLatest
 from ferry.errors import Refused, Unreachable
 from ferry.features.identical.acts.returning import Returning, look_returning
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.handing import hand_over
@@ -177,10 +176,8 @@ def start_flow(
         view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = wall_ms()
         same = {place: cut for place, cut in cuts.items() if keeps(place.topic)}
-        returning = await look_returning(both, flow.lane, view, same)
-        if returning.others:
-            raise OffsetsDiffer(returning.refusal(same, flow.flow.target))
-        decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms, returning)
+        returning = await _returning(flow, both, view, same)
+        decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms)
         records, passed = decided(view)
         still_mine()
         groups = await hand_over(flow, both, state.rows(Step.GROUPS), state.switch.id)
@@ -188,12 +185,15 @@ def start_flow(
 
         async def keep(driver: Driver) -> None:
             nonlocal passed, held
+            # No other run can begin any more: this one has fenced the lane.
+            now = await _returning(flow, both, driver.view, same, fenced=driver.opened.generation)
             records, passed = decided(driver.view)
+            records += now.records(driver.view, flow.lane, driver.opened.record.run)
             held = pauses(driver.view, now_ms).get("")
             driver.keep([*records, *([lifted_record(held, who, now_ms)] if held is not None else [])])
             still_mine()
 
-        if records or held is not None:
+        if records or held is not None or returning.is_new:
             await fence_lane(flow, state, "reverse", both, still_mine, keep)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" after the cut-over in {count_of(len(cuts), 'partition')}" if cuts else ""
@@ -217,6 +217,21 @@ def start_flow(
         return both.run(work)
 
 
+async def _returning(
+    flow: FlowConfig,
+    both: FlowConnections,
+    view: LedgerView,
+    cuts: Mapping[TopicPartition, int],
+    *,
+    fenced: int = -1,
+) -> Returning:
+    """Return where a flow with identical offsets continues. Raises OffsetsDiffer."""
+    found = await look_returning(both, flow.lane, view, cuts, fenced=fenced)
+    if found.others:
+        raise OffsetsDiffer(found.refusal(flow.flow.target))
+    return found
+
+
 Decided = Callable[[LedgerView], tuple[list[Record], list[Gap]]]
 """Returns what a step writes for a lane, and the gaps among it, from the ledger as it is then."""
 
@@ -229,7 +244,6 @@ async def _gathered(
     looked_to: Looked,
     who: str,
     now_ms: int,
-    returning: Returning,
 ) -> Decided:
     """Ask the clusters for all facts, and return the function that decides where the lane continues."""
     topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
@@ -256,7 +270,7 @@ async def _gathered(
             now_ms=now_ms,
             stranded=stranded,
         )
-        records += [*ends, *returning.records(view, flow.lane, state.switch.id)]
+        records += ends
         if latest is not None:
             lives, others = latest
             left = passed_before(lives, begins, cuts, stranded)

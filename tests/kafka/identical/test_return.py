@@ -1,13 +1,13 @@
-"""The way back with identical offsets, on real brokers: clients go to the other cluster and return, at one numbering."""
+"""The way back with identical offsets, on real brokers: clients move and return, at one numbering."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.model.switch import SwitchOutcome, Verb
+from ferry.model.switch import Step, SwitchOutcome, Verb
 from tests.harness import committed_offsets, create_topic, read_topic
 from tests.kafka.run.switching import (
     IDENTITY,
@@ -19,6 +19,7 @@ from tests.kafka.run.switching import (
     rest,
     switch_killed_at_every_change,
 )
+from tests.program import warm_ferry as ferry
 
 
 def both_ways(source: RunningCluster, target: RunningCluster, topic: str, **more: str) -> tuple[Pair, Clients]:
@@ -33,41 +34,79 @@ def both_ways(source: RunningCluster, target: RunningCluster, topic: str, **more
 
 
 @pytest.mark.timeout(300)
-def test_clients_move_and_return_and_move_again_at_one_numbering(
+def test_clients_move_and_return_though_processes_die_at_each_change(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
-    """Processes die at each change of the switches. In between clients write, and runs follow."""
     pair, clients = both_ways(source_cluster, target_cluster, topic)
     clients.produce(source_cluster, 20)
     clients.consume(source_cluster, [topic], 7)
     pair.run(pair.flow)
     clients.produce(source_cluster, 10)
 
-    moved(pair, clients, Verb.SWITCHOVER, "out-1", source_cluster, target_cluster)
+    moved(pair, clients, Verb.SWITCHOVER, "out-1", dies=True)
     pair.run(pair.back)
     clients.produce(target_cluster, 6)
-    moved(pair, clients, Verb.FAILBACK, "back-1", target_cluster, source_cluster)
+    moved(pair, clients, Verb.FAILBACK, "back-1", dies=True)
     pair.run(pair.flow)
-    clients.produce(source_cluster, 4)
-    moved(pair, clients, Verb.SWITCHOVER, "out-2", source_cluster, target_cluster)
-    moved(pair, clients, Verb.FAILBACK, "back-2", target_cluster, source_cluster)
-    pair.run(pair.flow)
-    assert same(source_cluster, target_cluster, topic)
-
-
-def moved(pair: Pair, clients: Clients, verb: Verb, switch: str, old: RunningCluster, new: RunningCluster) -> None:
-    """Clients move, and continue at the other cluster: the group at its numbers, and producers with 12 records."""
-    before = committed_offsets(old, clients.group, clients.topic, PARTITIONS)
-    state = switch_killed_at_every_change(pair, verb, switch, replace(OPTIONS, reverse=True))
-    assert state.end is not None
-    assert state.end.outcome is SwitchOutcome.FINISHED
-    assert same(old, new, clients.topic)
-    assert committed_offsets(new, clients.group, clients.topic, PARTITIONS) == before
-    clients.produce(new, 12)
-    clients.consume(new, [clients.topic])
+    assert same(pair)
     assert sorted(clients.read) == sorted(clients.produced)
 
 
-def same(one: RunningCluster, other: RunningCluster, topic: str) -> bool:
+@pytest.mark.timeout(240)
+def test_clients_move_and_return_twice_and_a_group_is_among_what_they_wrote_there(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    pair, clients = both_ways(source_cluster, target_cluster, topic)
+    clients.produce(source_cluster, 20)
+    pair.run(pair.flow)
+    clients.produce(source_cluster, 10)
+    moved(pair, clients, Verb.SWITCHOVER, "out-1", read=35)
+    pair.run(pair.back)
+    moved(pair, clients, Verb.FAILBACK, "back-1", read=3)
+    pair.run(pair.flow)
+    at = committed_offsets(source_cluster, clients.group, topic, PARTITIONS)
+    assert 30 < sum(at.values()) < 42
+    assert committed_offsets(target_cluster, clients.group, topic, PARTITIONS) == at
+
+    file = tmp_path / "pair.properties"
+    file.write_text(pair.text)
+    for flow in (pair.flow, pair.back):
+        for number in range(PARTITIONS):
+            found = ferry("translate", flow, topic, str(number), "18", "--json", config=file).json("translate")
+            assert found["target_offset"] == 18, (flow, found)
+        answer = ferry("verify", flow, "--json", config=file)
+        assert answer.code == 0, answer.out + answer.err
+    moved(pair, clients, Verb.SWITCHOVER, "out-2")
+    moved(pair, clients, Verb.FAILBACK, "back-2")
+    pair.run(pair.flow)
+    assert same(pair)
+    assert sorted(clients.read) == sorted(clients.produced)
+
+
+def moved(
+    pair: Pair, clients: Clients, verb: Verb, switch: str, *, read: int | None = None, dies: bool = False
+) -> None:
+    """Clients move, and continue at the other cluster: producers with 12 records, and the group at its numbers.
+
+    The group reads so many records then; None: all. `dies`: processes die at each change of the switch.
+    """
+    old, new = (pair.here, pair.there) if verb is Verb.SWITCHOVER else (pair.there, pair.here)
+    before = committed_offsets(old, clients.group, clients.topic, PARTITIONS)
+    if dies:
+        state = switch_killed_at_every_change(pair, verb, switch, OPTIONS)
+    else:
+        with pair.switcher(verb) as switcher:
+            switcher.open(switch, OPTIONS, "bob")
+            state = switcher.run(switch)
+    assert state.end is not None
+    assert state.end.outcome is SwitchOutcome.FINISHED
+    assert state.fact(Step.REVERSE, "started")
+    assert same(pair)
+    assert committed_offsets(new, clients.group, clients.topic, PARTITIONS) == before
+    clients.produce(new, 12)
+    clients.consume(new, [clients.topic], read)
+
+
+def same(pair: Pair) -> bool:
     """Whether both clusters have the same records at the same offsets."""
-    return read_topic(one.bootstrap, topic) == read_topic(other.bootstrap, topic)
+    return read_topic(pair.here.bootstrap, pair.topic) == read_topic(pair.there.bootstrap, pair.topic)

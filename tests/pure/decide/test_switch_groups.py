@@ -52,6 +52,7 @@ class Way:
     outcome: Translated
     trouble: str | None = None
     passing: bool = False
+    identical: bool = False
 
     def trouble_at(self, _: int) -> str | None:
         """As Maps."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ferry.features.groups.rules.both_ways import BackMaps, OwnMaps, chosen, passes_over
-from ferry.features.groups.rules.offset_map import Ahead, Approximate, LogStart
+from ferry.features.groups.rules.offset_map import Ahead, Approximate, Exact, LogStart
 from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason, offsets_clause
 from ferry.features.groups.rules.repartition_map import most_read
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE
@@ -137,6 +137,8 @@ def place_group(
     against: list[str] = []
     for source, at in sorted(committed.items()):
         forward, backward = via.get(source), back.get(source)
+        if forward is not None and _is_same(forward, at.offset):
+            backward = None  # the number is the same, whichever flow copied the record
         troubles = [why for one in (forward, backward) if one is not None and (why := one.trouble_at(at.offset))]
         if troubles:
             against += troubles
@@ -162,6 +164,12 @@ def place_group(
                     metadata=at.metadata,
                 )
     return _with_starts(found, starts, {source.topic for source in committed}), against
+
+
+def _is_same(forward: Maps, offset: int) -> bool:
+    if not forward.identical or forward.trouble_at(offset) is not None:
+        return False
+    return isinstance(forward.translate(offset), Exact)
 
 
 def place_dealt(checkpoints: Iterable[Checkpoint]) -> dict[TopicPartition, Placed]:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ferry.features.groups.rules.both_ways import BackMaps
+from ferry.features.groups.rules.both_ways import BackMaps, OwnMaps
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, Translated
-from ferry.features.groups.rules.translated import Maps
 from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.features.switch.rules.moving import (
     Moving,
@@ -88,7 +87,7 @@ class Way:
 def test_who_has_the_record_that_is_next_says_where_a_group_goes_on(
     forward: Translated | None, backward: Translated | None, wanted: tuple[str, int]
 ) -> None:
-    via: Mapping[TopicPartition, Maps] = {HERE: Way(source=HERE, target=HERE, outcome=forward)} if forward else {}
+    via: Mapping[TopicPartition, OwnMaps] = {HERE: Way(source=HERE, target=HERE, outcome=forward)} if forward else {}
     back: Mapping[TopicPartition, BackMaps] = (
         {HERE: Way(source=HERE, target=HERE, outcome=backward)} if backward else {}
     )

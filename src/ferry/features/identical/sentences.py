@@ -14,8 +14,8 @@ _TRANSLATED_ONCE_BEGUN = (
 )
 _ELSEWHERE = "copy the topic to another target topic, in a flow with another alias for the source"
 _BACK = (
-    "copy the topics back with translated offsets, under other names; or create the old cluster's topics again, and "
-    "copy them from offset 0 with identical offsets"
+    "copy the topics back with translated offsets, under other names; or create the old cluster's topics again, empty, "
+    "and copy them from offset 0 with identical offsets"
 )
 _AGAIN = f"save what only one side has, and {_ELSEWHERE}; late requests of this lane cannot reach it there"
 
@@ -61,9 +61,9 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.back": Entry(
         None,
-        "{act} is for moves of clients along flow {flow}, and no command moves them back along flow {back}, which has "
-        "identical offsets ({where})",
-        "use ferry.offsets = translated for {back}, or disable {back}",
+        "{act} is for moves of clients along flow {flow}, and they could not return along flow {back}, which keeps "
+        "other offsets ({where})",
+        "give both flows the same ferry.offsets and ferry.offsets.topics, or disable {back}",
     ),
     "identical.written": Entry(
         None,
@@ -89,9 +89,10 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.return.ends": Entry(
         None,
-        "{places} of {cluster} has not the same records as the other cluster, so records that are copied there could "
-        "not have the same offsets",
-        "export and delete what is only there",
+        "{cluster} does not have the other cluster's records up to the cut-over, so those after it could not get the "
+        "same offsets there: {places}",
+        "save what is only there (the step stranded of a failback does), delete these topics there, create them again, "
+        "and continue",
     ),
     "identical.reverse": Entry(
         None,

@@ -26,6 +26,10 @@ class BackMaps(Maps, Protocol):
 class OwnMaps(Maps, Protocol):
     """An offset map of the flow itself, which also returns what the flow has skipped."""
 
+    @property
+    def identical(self) -> bool:
+        """Whether the last records of it have identical offsets."""
+
     def passes(self, offset: int) -> bool:
         """Return whether the flow has skipped source offsets from this one on."""
 

@@ -19,10 +19,6 @@ class Maps(Protocol):
     def target(self) -> TopicPartition:
         """Return the partition of the copy."""
 
-    @property
-    def identical(self) -> bool:
-        """Whether the last records of it have identical offsets."""
-
     def trouble_at(self, offset: int) -> str | None:
         """Return why the map does not translate an offset; None when it does."""
 

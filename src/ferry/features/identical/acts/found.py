@@ -194,7 +194,7 @@ async def differing_before(
 
 async def _differing_before(source: Cluster, target: Cluster, piece: Slice, begin: int, most: int) -> Drop | None:
     place, end = str(piece.target), piece.continued_at or 0
-    for at in range(end - 1, max(begin, end - _MOST_HIDDEN) - 1, -1):
+    for at in range(end - 1, max(begin, piece.log_start, end - _MOST_HIDDEN) - 1, -1):
         sides = [
             _Side(cluster, of, at, at + 1, most, aborts=True)
             for cluster, of in ((target, piece.target), (source, piece.source))
@@ -203,13 +203,11 @@ async def _differing_before(source: Cluster, target: Cluster, piece: Slice, begi
             ours, theirs = [await side.record_at(at) for side in sides]
         except _Unopened as error:
             return drop(error.code, piece, end, place=place, where=str(error.place), at=error.at, why=error.why)
-        if at < piece.log_start:
-            return drop("identical.uncompared", piece, end, place=place, at=at)
         if ours != theirs:
             return drop("identical.differs", piece, end, place=place, at=at)
         if ours is not None:
             return None
-    return None  # the log is empty, or both sides have markers and aborted records alone
+    return None  # retention took them, or both sides have markers and aborted records alone
 
 
 def _is_own(batch: Batch, piece: Slice) -> bool:

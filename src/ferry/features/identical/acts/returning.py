@@ -8,7 +8,7 @@ compare a batch with the last one of its producer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
@@ -17,11 +17,12 @@ from ferry.features.identical.acts.found import differing_before
 from ferry.features.identical.acts.judging import new_producer
 from ferry.features.identical.acts.late import look_late
 from ferry.features.identical.acts.target import SettledEnds, leaders_of, settled_ends
-from ferry.kafka.fetch.offsets import EARLIEST, listed_offsets
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import Continued, continued, continued_record
+from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import Record, Slice, TopicPartition
 from ferry.wire.content import MOST_DECOMPRESSED
@@ -41,6 +42,8 @@ class Returning:
     """The ids of the source's topics."""
     source_cluster_id: str = ""
     others: Mapping[TopicPartition, str] = field(default_factory=dict)
+    anew: frozenset[str] = frozenset()
+    """Topics of the target that were created again, and are empty: all is copied to them, from the beginning."""
 
     @property
     def is_new(self) -> bool:
@@ -86,19 +89,22 @@ async def look_returning(
     """Return where a lane continues, from what both clusters show. It is used on the connections' event loop.
 
     `cuts` are the offsets up to which both are to have the same records, by target partition. Topics have one name on
-    both sides. `fenced` is the generation of the run that has fenced the lane; -1: it is only looked at. Raises Refused
+    both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has. Raises Refused
     while a batch of the lane may arrive, from before clients were moved to its target. Raises Unreachable.
     """
     used = {place: cut for place, cut in cuts.items() if cut}
     if not used:
         return Returning()
     target, known = both.target, continued(view, lane)
-    late = await look_late(target, both.ledger.place, both.cache, lane, fenced=fenced)
-    if late.until:
-        raise Refused(late.sentence(target.alias, begun=fenced >= 0))
-    # Runs may have written after the ledger had these.
+    # Runs may have written after the ledger had these, under their producer ids.
     at = {place: cut for place, cut in used.items() if _is_known(known, place, cut)}
-    found = await _at_cut(both, {place: cut for place, cut in used.items() if place not in at})
+    left = {place: cut for place, cut in used.items() if place not in at}
+    if left:
+        late = await look_late(target, both.ledger.place, both.cache, lane, fenced=fenced)
+        if late.until:
+            raise Refused(late.sentence(target.alias, begun=fenced >= 0))
+    anew = await _made_anew(both, left, last_receipts(view, lane).keys() | known.keys())
+    found = await _at_cut(both, {place: cut for place, cut in left.items() if place.topic not in anew})
     new = {place: used[place] for place, why in found.items() if not why}
     return Returning(
         at=at | new,
@@ -106,7 +112,24 @@ async def look_returning(
         source_ids={name: info.id_text for name, info in both.source.topics.items()},
         source_cluster_id=both.source.cluster_id,
         others={place: why for place, why in found.items() if why},
+        anew=frozenset(anew),
     )
+
+
+async def _made_anew(
+    both: FlowConnections, places: Collection[TopicPartition], written: Collection[TopicPartition]
+) -> set[str]:
+    """Return the topics of the target that are empty. `written`: partitions to which the lane has written already."""
+    topics = {place.topic for place in places} - {place.topic for place in written}
+    there = await both.target.refresh(topics) if topics else {}
+    asked = [
+        TopicPartition(topic=name, partition=number)
+        for name, info in there.items()
+        if name in topics
+        for number in info.partitions
+    ]
+    ends = await listed_offsets(both.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
+    return {place.topic for place in asked} - {place.topic for place in asked if ends.found.get(place) != 0}
 
 
 async def _at_cut(both: FlowConnections, cuts: Mapping[TopicPartition, int]) -> dict[TopicPartition, str]:

@@ -60,11 +60,11 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
             sides.back, state, switch.approved_by, still_mine, looked_to=_looked(state), patience_s=patience_s
         )
     except (Unreachable, Refused) as error:
-        if switch.verb is not Verb.FAILOVER and not isinstance(error, OffsetsDiffer):
+        if switch.verb is not Verb.FAILOVER:
             raise
-        because = str(error) if isinstance(error, OffsetsDiffer) else f"{sides.old} is not healthy"
+        why = f"{sides.old} is not healthy" if isinstance(error, Unreachable) else str(error)
         started = Evidence(
-            sentence=f"{switch.back} is not started, because {because}: ferry failback starts it",
+            sentence=f"{switch.back} is not started ({why}): ferry failback starts it",
             facts={"started": False, "why": str(error)},
         )
     return _with_stayed(started, sides, state, patience_s)
@@ -177,6 +177,8 @@ def start_flow(
         now_ms = wall_ms()
         same = {place: cut for place, cut in cuts.items() if keeps(place.topic)}
         returning = await _returning(flow, both, view, same)
+        for place in [place for place in cuts if place.topic in returning.anew]:
+            del cuts[place]
         decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms)
         records, passed = decided(view)
         still_mine()

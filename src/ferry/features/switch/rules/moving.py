@@ -122,7 +122,7 @@ def moved_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[TopicPart
 
 def place_group(
     committed: Mapping[TopicPartition, CommittedOffset],
-    via: Mapping[TopicPartition, Maps],
+    via: Mapping[TopicPartition, OwnMaps],
     back: Mapping[TopicPartition, BackMaps],
     starts: Starts,
     log_starts: Mapping[TopicPartition, int],
@@ -166,7 +166,7 @@ def place_group(
     return _with_starts(found, starts, {source.topic for source in committed}), against
 
 
-def _is_same(forward: Maps, offset: int) -> bool:
+def _is_same(forward: OwnMaps, offset: int) -> bool:
     if not forward.identical or forward.trouble_at(offset) is not None:
         return False
     return isinstance(forward.translate(offset), Exact)

@@ -10,14 +10,15 @@ One more says where a lane continues after records of clients, that a switch had
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.codec.form import F, Form
 from ferry.ledger.codec import IDENTICAL_VERSION, decode_key, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
+from ferry.ledger.receipt_codec import TOPIC_ID
 from ferry.ledger.receipts import last_receipts
-from ferry.model import LedgerRecord, Record, TopicPartition
+from ferry.model import LedgerRecord, Receipt, Record, TopicPartition
 
 PRODUCER, MARKING, CONTINUED = "producer", "marking", "continued"
 
@@ -49,6 +50,9 @@ class Continued:
     run: str
     """The run of the switch that wrote it."""
     at_ms: int
+    source_topic_id: str
+    """The id of the source's topic then; empty: it has none."""
+    source_cluster_id: str
 
 
 _PRODUCER = Form(_Producer, *head(PRODUCER, lambda _: IDENTICAL_VERSION), F("producer_id"), F("run"), F("at_ms"))
@@ -60,6 +64,8 @@ _CONTINUED = Form(
     F("producer_id"),
     F("run"),
     F("at_ms"),
+    F("source_topic_id", kind=TOPIC_ID),
+    F("source_cluster_id"),
 )
 
 
@@ -123,6 +129,25 @@ def continued(view: LedgerView, lane: str) -> dict[TopicPartition, Continued]:
         for key, record in view.of_kind(CONTINUED)
         if key[1] == lane and record.value is not None
     }
+
+
+def receipts_of_now(
+    view: LedgerView, lane: str, few: list[tuple[bytes, ...]] | None = None
+) -> dict[TopicPartition, Receipt]:
+    """Return a lane's last receipts by target partition (`last_receipts`), with the source that it continues from.
+
+    The source's topic may have been made again, from the target's records, since a receipt was written. Then the
+    receipt has the ids of the new one here: the lane continues after records that both sides have.
+    """
+    receipts = last_receipts(view, lane, few)
+    for place, one in continued(view, lane).items():
+        last = receipts.get(place)
+        if last is None or one.at < (last.target_next or 0):
+            continue
+        ids = one.source_topic_id, one.source_cluster_id
+        if ids != (last.source_topic_id, last.source_cluster_id):
+            receipts[place] = replace(last, source_topic_id=ids[0], source_cluster_id=ids[1], source_epoch=None)
+    return receipts
 
 
 def lane_producer(view: LedgerView, lane: str) -> int | None:

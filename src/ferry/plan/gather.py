@@ -18,7 +18,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_off
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.kafka.produce.open_transactions import open_transactions
 from ferry.ledger.ledger import LedgerView, claims, pauses, skips
-from ferry.ledger.receipts import last_receipts
+from ferry.ledger.producer_codec import receipts_of_now
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import least_dealt
 from ferry.model import Position, Receipt, RefusalKind, TopicPartition
@@ -72,7 +72,7 @@ async def gather_facts(
     asked_ms = wall_ms()
     listed = await source.refresh(None)
     chosen = {name: info for name, info in listed.items() if flow.topics.selection.takes(name)}
-    receipts, units = last_receipts(view, lane), last_units(view, lane)
+    receipts, units = receipts_of_now(view, lane), last_units(view, lane)
     places = {
         TopicPartition(topic=name, partition=part.partition)
         for name, info in chosen.items()
@@ -182,7 +182,7 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
     Nothing in it depends on fencing, so a run can be judged before it is opened.
     """
     listed = await source.refresh(None)
-    receipts, units = last_receipts(view, lane), last_units(view, lane)
+    receipts, units = receipts_of_now(view, lane), last_units(view, lane)
     now_ms = wall_ms()
     return Facts(
         now_ms=now_ms,

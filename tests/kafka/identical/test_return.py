@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.model.switch import Step, SwitchOutcome, Verb
-from tests.harness import committed_offsets, create_topic, read_topic
+from ferry.errors import Refused
+from ferry.model.switch import Step, SwitchOutcome, Verb, next_step
+from tests.harness import committed_offsets, create_topic, delete_topic, read_topic
 from tests.kafka.run.switching import (
     IDENTITY,
     OPTIONS,
@@ -110,3 +112,55 @@ def moved(
 def same(pair: Pair) -> bool:
     """Whether both clusters have the same records at the same offsets."""
     return read_topic(pair.here.bootstrap, pair.topic) == read_topic(pair.there.bootstrap, pair.topic)
+
+
+@pytest.mark.timeout(300)
+def test_after_a_failover_with_loss_topics_are_made_anew_and_clients_return(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    """The old cluster has records that the new one lacks, so the flow back is not started, and a failback stops.
+
+    Its topic is created again, and all is copied to it. Then clients return, and move and return once more.
+    """
+    pair, clients = both_ways(source_cluster, target_cluster, topic)
+    clients.produce(source_cluster, 20)
+    clients.consume(source_cluster, [topic], 7)
+    pair.run(pair.flow)
+    lost = clients.produce(source_cluster, 10)
+    with pair.switcher(Verb.FAILOVER) as switcher:
+        switcher.open("lost-1", OPTIONS, "bob")
+        state = switcher.run("lost-1")
+    assert (state.fact(Step.LOSS, "records"), state.fact(Step.REVERSE, "started")) == (len(lost), False)
+    clients.produce(target_cluster, 12)
+
+    with pair.switcher(Verb.FAILBACK) as switcher:
+        switcher.open("back-1", replace(OPTIONS, export=str(tmp_path / "stranded.jsonl")), "bob")
+        with pytest.raises(Refused) as caught:
+            switcher.run("back-1")
+        assert caught.value.args[0].code == "identical.return.ends"
+        assert next_step(switcher.state("back-1")) is Step.RETURN
+        assert state.fact(Step.REVERSE, "started") is False
+        switcher.abandon("back-1", "its topic is made anew")
+
+    delete_topic(source_cluster, topic)
+    create_topic(source_cluster, topic, PARTITIONS)
+    file = tmp_path / "pair.properties"
+    file.write_text(pair.text)
+    resumed = ferry("resume", pair.back, config=file)
+    assert resumed.code == 0, resumed.out + resumed.err
+    pair.run(pair.back)
+    assert same(pair)
+    with pair.turned.switcher(Verb.SWITCHOVER) as switcher:
+        switcher.open("home-1", OPTIONS, "bob")
+        state = switcher.run("home-1")
+    assert state.fact(Step.REVERSE, "started")
+    clients.consume(source_cluster, [topic])
+    clients.produce(source_cluster, 8)
+    pair.run(pair.flow)
+    assert same(pair)
+    assert committed_offsets(target_cluster, clients.group, topic, PARTITIONS) == committed_offsets(
+        source_cluster, clients.group, topic, PARTITIONS
+    )
+    moved(pair, clients, Verb.SWITCHOVER, "out-2")
+    moved(pair, clients, Verb.FAILBACK, "back-2")
+    assert sorted(clients.read) == sorted(one for one in clients.produced if one not in lost)

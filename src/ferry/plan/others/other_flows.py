@@ -200,7 +200,8 @@ async def _returned(
     }
 
     def comes_back(of: ReceiptChain | Receipt) -> bool:
-        return of.source_cluster_id == facts.target.cluster_id and of.target.topic in facts.source.topics
+        is_other = of.source_cluster_id != facts.target.cluster_id or of.target.topic not in facts.source.topics
+        return not is_other and not _is_gone(facts, of)
 
     for alias in await _ledgers(source):
         cache = ledgers.of(source, alias)
@@ -213,7 +214,7 @@ async def _returned(
         for place, parts in came.items():
             found[place] = (*found.get(place, ()), *parts)
         for place, last in last_units(view, None).items():  # no receipt shows where each of these records is
-            if last.source_cluster_id == facts.target.cluster_id and place.topic in facts.source.topics:
+            if comes_back(last):
                 found[place] = (*found.get(place, ()), (0, last.target_next or 0))
                 for number, end in enumerate(last.ends):
                     at = TopicPartition(topic=last.source.topic, partition=number)
@@ -221,6 +222,15 @@ async def _returned(
         for lane in identical_lanes(view):
             no_receipt |= await _no_receipt(facts, source, f"{alias}->{source.alias}", view, lane)
     return found, originals, no_receipt
+
+
+def _is_gone(facts: Facts, of: ReceiptChain | Receipt) -> bool:
+    """Return whether records came from a topic of the target that was deleted, and created again since.
+
+    Then they are not there any more, and may go back.
+    """
+    now = facts.target.topics.get(of.source.topic)
+    return now is not None and bool(of.source_topic_id and now.topic_id) and of.source_topic_id != now.topic_id
 
 
 async def _no_receipt(
@@ -239,7 +249,7 @@ async def _no_receipt(
     for place in sent_places(view, lane):
         topic = facts.source.topics.get(place.topic)
         part = None if topic is None else topic.partitions.get(place.partition)
-        if part is not None:
+        if part is not None and not any(_is_gone(facts, last) for last in lasts if last.target == place):
             covered = [last.target_next or 0 for last in lasts if last.target == place]
             read = [last.end for last in facts.lane.receipts.values() if last.source == place]
             begun = after[place].at if place in after else 0

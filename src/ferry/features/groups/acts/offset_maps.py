@@ -28,8 +28,8 @@ from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.map_rows import chains_of, needed_block, newer_rows
+from ferry.ledger.producer_codec import receipts_of_now
 from ferry.ledger.pruning import Pruned, pruned, ranges
-from ferry.ledger.receipts import last_receipts
 from ferry.model import Adoption, Gap, Range, Receipt, TopicPartition
 from ferry.words import several
 
@@ -202,7 +202,7 @@ def newest_receipts(
         few = [(topics[place.topic], b'"%spartition":%d,' % (side, place.partition)) for place in asked]
     elif len(topics) <= FEW:
         few = [(word,) for word in topics.values()]
-    found = {last.target if backward else last.source: last for last in last_receipts(view, lane, few).values()}
+    found = {last.target if backward else last.source: last for last in receipts_of_now(view, lane, few).values()}
     return {place: found[place] for place in asked if place in found}
 
 

@@ -37,6 +37,9 @@ class Returning:
 
     at: Mapping[TopicPartition, int] = field(default_factory=dict)
     producer: int = -1
+    source_ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids of the source's topics."""
+    source_cluster_id: str = ""
     others: Mapping[TopicPartition, str] = field(default_factory=dict)
 
     @property
@@ -51,7 +54,18 @@ class Returning:
         """
         known, at_ms = continued(view, lane), wall_ms()
         return [
-            continued_record(lane, place, Continued(at=at, producer_id=self.producer, run=run, at_ms=at_ms))
+            continued_record(
+                lane,
+                place,
+                Continued(
+                    at=at,
+                    producer_id=self.producer,
+                    run=run,
+                    at_ms=at_ms,
+                    source_topic_id=self.source_ids.get(place.topic, ""),
+                    source_cluster_id=self.source_cluster_id,
+                ),
+            )
             for place, at in sorted(self.at.items())
             if not _is_known(known, place, at)
         ]
@@ -89,6 +103,8 @@ async def look_returning(
     return Returning(
         at=at | new,
         producer=await new_producer(target) if new else -1,
+        source_ids={name: info.id_text for name, info in both.source.topics.items()},
+        source_cluster_id=both.source.cluster_id,
         others={place: why for place, why in found.items() if why},
     )
 

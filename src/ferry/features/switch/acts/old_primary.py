@@ -23,7 +23,7 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections
 from ferry.lane.source_cuts import source_cuts
 from ferry.ledger.ledger import UNREAD, LedgerView, gaps
-from ferry.ledger.receipts import last_receipts
+from ferry.ledger.producer_codec import receipts_of_now
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.model import Receipt, RefusalKind, TopicPartition
@@ -71,7 +71,7 @@ async def look_at_old_primary(forward: FlowConfig, view: LedgerView, primary: Cl
     A topic that is gone from there counts only while `copies`, the flow's target, has its copy: without one it lacks
     nothing.
     """
-    lasts = [last for last in last_receipts(view, forward.lane).values() if takes(forward, last.source.topic)]
+    lasts = [last for last in receipts_of_now(view, forward.lane).values() if takes(forward, last.source.topic)]
     units = [last for last in last_units(view, forward.lane).values() if takes(forward, last.source.topic)]
     rules = [era for era in eras(view, forward.lane).values() if takes(forward, era.source_topic)]
     topics = await primary.refresh(None)

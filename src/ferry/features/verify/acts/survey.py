@@ -16,6 +16,7 @@ from ferry.features.verify.rules.compare_ranges import (
     Asked,
     CompareRange,
     Ends,
+    after_clients,
     at_source_offsets,
     no_receipt_yet,
     spans,
@@ -31,7 +32,7 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.copied import Copied, copied, of_run
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.producer_codec import first_offsets
+from ferry.ledger.producer_codec import continued, first_offsets
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.unit_codec import eras
@@ -72,10 +73,14 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     rows = await connections.cache.rows(view, lambda of: of.lane == flow.lane and wanted.takes(of.source))
     lasts = last_receipts(view, flow.lane)
     bare = [one for one in await _without_receipts(flow, connections, view, lasts) if wanted.takes(one.source)]
-    every, theirs = with_clients([*copied(view, flow.lane, rows), *bare], switch_states(view).values(), flow.flow)
+    after = {place: one.at for place, one in continued(view, flow.lane).items()}
+    every, theirs = with_clients(
+        [*copied(view, flow.lane, rows), *bare], switch_states(view).values(), flow.flow, after
+    )
     kept = {one.target for one in lasts.values() if one.identical}
     kept |= {one.target for one in bare}
     every = [at_source_offsets(one) if one.target in kept else one for one in every]
+    every = [after_clients(one, after[one.target]) if one.target in after else one for one in every]
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
     repartitioned = await survey_dealt(flow, connections, view, wanted)
     if not repartitioned.topics or any(runs is None or one.source in runs for one in every):
@@ -132,8 +137,9 @@ async def _without_receipts(
     A run writes records before their receipts. The ledger has the first offset of each copy. Copies that were
     deleted or dropped since are left out.
     """
-    sent = first_offsets(view, flow.lane, current=True)
-    firsts = {place: max(some) for place, some in sent.items() if place not in received}
+    sent = {place: max(some) for place, some in first_offsets(view, flow.lane, current=True).items()}
+    sent |= {place: one.at for place, one in continued(view, flow.lane).items()}
+    firsts = {place: first for place, first in sent.items() if place not in received}
     if not firsts:
         return []
     sources = {flow.copy_of(name): name for name in await connections.source.refresh(None)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from ferry.ledger.copied import Copied, united
 from ferry.model import Flow, Range, TopicPartition
@@ -13,11 +14,17 @@ from ferry.words import count_of
 _NO_END = 1 << 62
 
 
-def with_clients(every: Sequence[Copied], states: Iterable[SwitchState], flow: Flow) -> tuple[list[Copied], list[str]]:
+def with_clients(
+    every: Sequence[Copied],
+    states: Iterable[SwitchState],
+    flow: Flow,
+    same: Mapping[TopicPartition, int] = MappingProxyType({}),
+) -> tuple[list[Copied], list[str]]:
     """Return the copies with what clients wrote there as `void`, and a note on each switch that moved them.
 
     If names are kept, producers continue in the copy itself. Their records begin where the copy ended when a switch
     along the flow stopped it. They end at what the lane copied next. With other names only the lane writes to a copy.
+    `same` are the target offsets before which both sides have the same records, also those of clients.
     """
     begins: dict[TopicPartition, list[int]] = {}
     notes = []
@@ -29,7 +36,7 @@ def with_clients(every: Sequence[Copied], states: Iterable[SwitchState], flow: F
         count = 0
         for row in state.rows(Step.STOP):
             place = TopicPartition(topic=row["target_topic"], partition=row["target_partition"])
-            if place in kept and row["target_end"] is not None:
+            if place in kept and row["target_end"] is not None and row["target_end"] >= same.get(place, 0):
                 begins.setdefault(place, []).append(int(row["target_end"]))
                 count += 1
         if count:

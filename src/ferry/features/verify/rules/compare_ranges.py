@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ferry.features.verify.rules.differences import Places
-from ferry.ledger.copied import Copied, common, without
+from ferry.ledger.copied import Copied, common, united, without
 from ferry.model import NotCompared, NotComparedKind, Range, Segment, TopicPartition
 from ferry.words import agreeing, several
 
@@ -97,6 +97,21 @@ def unreadable_range(source: TopicPartition, offsets: Range, why: str) -> NotCom
 def at_source_offsets(copied: Copied) -> Copied:
     """Return what a lane with identical offsets has copied, as it has to be, whatever the segments of receipts say."""
     return replace(copied, segments=tuple(replace(one, target_start=one.source_start) for one in copied.segments))
+
+
+def after_clients(copied: Copied, at: int) -> Copied:
+    """Return a copy with identical offsets that the lane continued at offset `at`, after records of clients.
+
+    Both sides have the same records before it, whether the lane, the flow back or clients wrote them.
+    """
+    later = segments_within(copied.segments, at, max(at, copied.target_next))
+    return replace(
+        copied,
+        ranges=united([(0, at), *copied.ranges]),
+        segments=(Segment(source_start=0, target_start=0, count=at), *later),
+        void=without(copied.void, [(0, at)]),
+        target_next=max(at, copied.target_next),
+    )
 
 
 def unreceived(source: TopicPartition, target: TopicPartition, first: int) -> Copied:

@@ -262,7 +262,14 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
         continued_record(
             key[1],
             TopicPartition(topic=key[2], partition=key[3]),
-            Continued(at=body["at"], producer_id=body["producer_id"], run=body["run"], at_ms=body["at_ms"]),
+            Continued(
+                at=body["at"],
+                producer_id=body["producer_id"],
+                run=body["run"],
+                at_ms=body["at_ms"],
+                source_topic_id=body["source_topic_id"],
+                source_cluster_id=body["source_cluster_id"],
+            ),
         )
     ],
     "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],

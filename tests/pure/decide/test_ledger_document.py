@@ -42,7 +42,7 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import ReceiptChain, unpack
 from ferry.ledger.mirror_state import mirror_record, mirror_state
 from ferry.ledger.plan_codec import plan_records
-from ferry.ledger.producer_codec import marking_record, producer_record
+from ferry.ledger.producer_codec import Continued, continued_record, marking_record, producer_record
 from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json, receipt_records
@@ -256,6 +256,20 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
             until_ms=body["until_ms"],
             run=body["run"],
             at_ms=body["at_ms"],
+        )
+    ],
+    "continued": lambda key, body: [
+        continued_record(
+            key[1],
+            TopicPartition(topic=key[2], partition=key[3]),
+            Continued(
+                at=body["at"],
+                producer_id=body["producer_id"],
+                run=body["run"],
+                at_ms=body["at_ms"],
+                source_topic_id=body["source_topic_id"],
+                source_cluster_id=body["source_cluster_id"],
+            ),
         )
     ],
     "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],

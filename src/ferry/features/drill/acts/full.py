@@ -88,7 +88,8 @@ class FullDrill:
     ) -> None:
         """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained.
 
-        Raises Refused if the flow, or its reverse, has identical offsets, BadInput for a hook that cannot be called.
+        Raises Refused if the flow and its reverse do not keep offsets of the same topics, BadInput for a hook that
+        cannot be called.
         """
         refuse_identical(settings, flow, "ferry drills full", Verb.FAILBACK)
         if options.hook is not None:

@@ -103,8 +103,8 @@ class Switcher:
         `flow` is one of `settings`, as the operator named it; `who` does it, as `user@host`. `hook` redirects clients,
         and `stop` stops them: a command or URL in them replaces the file's. `remove_write_block`: ACLs that deny WRITE
         may be deleted, if the switch began so. `copy` copies a plan when the flow is drained. Raises BadInput if a
-        failback has no flow to go along. Raises Refused if the flow back has identical offsets, or the flow of a
-        failback.
+        failback has no flow to go along. Raises Refused if the flow back keeps offsets of other topics than the flow.
+        For a failback it is raised also if only the flow keeps them.
         """
         self.sides = sides_of(settings, flow, verb)
         refuse_identical(settings, flow, f"ferry {verb}", verb)

@@ -35,7 +35,7 @@ def old_number() -> Off:
 def number_for_each_run() -> Off:
     """Each run after a return has a producer id of its own."""
 
-    def own(sharing: returning.Sharing, both: returning.Both) -> int:
+    def own(continued: returning.Continued, both: returning.Both) -> int:
         return both.new_producer()
 
     return patch.object(returning, "number_of", own)

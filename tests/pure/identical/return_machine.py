@@ -30,7 +30,7 @@ fates = st.sampled_from(["late", "late", "applied", "dropped"])
 class ReturnMachine(RuleBasedStateMachine):
     """Whatever happens, a lane's record is right at its offset; when faults stop, the way back copies the rest."""
 
-    kind: type[ReturningOffsets | ReturningMarkers] = ReturningOffsets
+    kind: type[ReturningOffsets] = ReturningOffsets
     shapes = "r"
 
     def __init__(self) -> None:
@@ -89,14 +89,25 @@ class ReturnMachine(RuleBasedStateMachine):
             self.both.failover()
 
     @precondition(lambda self: self.room() and self.both.switches < MAX_SWITCHES)
-    @rule(place=places, count=st.integers(0, 4))
-    def switch_and_return(self, place: str, count: int) -> None:
-        """Clients move and write, the way back is open, and its first run is under way."""
+    @rule(place=places, count=st.integers(0, 4), asleep=st.booleans())
+    def switch_and_return(self, place: str, count: int, asleep: bool) -> None:
+        """Clients move and write, the way back is open, and its first run is under way. One step may be asleep."""
         it = self.both
         if it.switchover():
             it.produce("r" * count if len(it.truth) < 12 else "")
+            if asleep:
+                it.copy.run_until(it.copy.turn(), "commit")
             it.copy.finish(it.copy.turn())
             it.copy.run_until(it.copy.start(), place)
+
+    @precondition(lambda self: self.room())
+    @rule(place=st.sampled_from(["send", "send", "mark"]), dies=st.booleans())
+    def start_late(self, place: str, dies: bool) -> None:
+        """A run begins, and what it sends is late."""
+        way = self.both.copy
+        task = way.run_until(way.start(), place)
+        if task.label == place:
+            way.lose(task, "late", dies=dies)
 
     @precondition(lambda self: self.live())
     @rule(index=indexes, place=places)
@@ -128,34 +139,27 @@ class ReturnMachine(RuleBasedStateMachine):
         way, at = late[index % len(late)]
         way.deliver_late(at)
 
-    @rule(time=st.sampled_from([1, 2, 3, 6, 9, 39, 41]))
+    @rule(time=st.sampled_from([1, 1, 2, 3, 6, 9, 21, 41]))
     def sleep(self, time: int) -> None:
         """Everybody is asleep."""
         self.both.primary.sleep(time)
 
-    @rule(side=sides)
-    def expire(self, side: int) -> None:
-        """A broker drops old producer state."""
-        self.both.ways[side].expire()
-
-    @rule(side=sides, on=st.booleans())
-    def replicate(self, side: int, on: bool) -> None:
-        """Followers stop fetching, or fetch again."""
+    @rule(
+        side=sides, what=st.sampled_from(["expire", "expire", "stop", "fetch", "lead", "stale"]), back=st.integers(0, 3)
+    )
+    def broker(self, side: int, what: str, back: int) -> None:
+        """Producer state expires. Followers stop fetching, or fetch. Another replica leads, or one thinks so."""
         way = self.both.ways[side]
-        way.replicating = on
-        way.settle()
-
-    @rule(side=sides, kept=st.integers(0, 3))
-    def fail_over(self, side: int, kept: int) -> None:
-        """Another replica leads."""
-        self.both.ways[side].fail_over(kept)
-
-    @precondition(lambda self: any(task.label == "look" for _, task in self.live()))
-    @rule(side=sides, back=st.integers(0, 3))
-    def stale(self, side: int, back: int) -> None:
-        """The next look is answered by a broker that leads no more."""
-        way = self.both.ways[side]
-        way.stale_end = max(0, way.target.hw - back)
+        match what:
+            case "expire":
+                way.expire()
+            case "lead":
+                way.fail_over(back)
+            case "stale":  # the next look is answered by a broker that leads no more
+                way.stale_end = max(0, way.target.hw - back)
+            case _:
+                way.replicating = what == "fetch"
+                way.settle()
 
     @precondition(lambda self: self.both.switches)
     @rule()
@@ -163,6 +167,20 @@ class ReturnMachine(RuleBasedStateMachine):
         """A client that did not move writes to the cluster that was left."""
         if self.both.copy.stray_from is None:
             self.both.copy.write("r", producer=STRAY)
+
+    def idle(self) -> bool:
+        """Whether the other log ends at the cut-over without a receipt there, and nothing is under way."""
+        way, cut = self.both.copy, self.both.cut
+        received = max((end for _, end in way.ledger.covered), default=0)
+        busy = way.late or any(task.pending is not None for task in way.tasks)
+        return way.target.end == cut > received and way.stray_from is None and not busy
+
+    @precondition(lambda self: self.both.switches and self.idle())
+    @rule()
+    def lose_last(self) -> None:
+        """An unclean election loses the last record there, and a client that did not move writes another one."""
+        self.both.copy.lose_end(1)
+        self.both.copy.write("r", producer=STRAY)
 
     def teardown(self) -> None:
         """Faults stop, all that is late arrives, and the way back copies the rest."""
@@ -178,7 +196,7 @@ class ReturnMachine(RuleBasedStateMachine):
         way = it.copy
         if way.stray_from is not None:
             return
-        if it.switches:
+        if way.ledger.closed and it.switches:
             outcome = way.finish(way.turn())
             if outcome == Refuse(Code.NOT_QUIET):
                 way.sleep(2 * QUIET)

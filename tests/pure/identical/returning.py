@@ -18,7 +18,7 @@ from tests.pure.identical.marking_writer import MarkingWriter
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.source import READ_AT_ONCE
 from tests.pure.identical.world import LATENESS, LEASE, LIMITS, START, Near, Task, World
-from tests.pure.identical.writer import SLOT, Act, Asking, Claim, Ledger, Marking, Records, Request
+from tests.pure.identical.writer import SLOT, Asking, Claim, Ledger, Marking, Records, Request
 from tests.pure.scripted.lane import place
 
 CLIENT, STRAY = 90, 91
@@ -33,9 +33,9 @@ def numbered_anew() -> bool:
     return True
 
 
-def kept(own: Sharing | None, switch: int) -> bool:
-    """Whether a return that is done again keeps the record of the same switch."""
-    return own is not None and own.switch == switch
+def kept(own: Continued | None, cut: int) -> bool:
+    """Whether a return keeps the record of the same cut-over: it is done again, or nothing was written since."""
+    return own is not None and own.until == cut
 
 
 def guarded() -> bool:
@@ -73,9 +73,9 @@ def takes_any_tail(end: int, until: int) -> bool:
     return end == until
 
 
-def number_of(sharing: Sharing, both: Both) -> int:
+def number_of(continued: Continued, both: Both) -> int:
     """The producer id of a run: all runs after a return have the same one."""
-    return sharing.producer
+    return continued.producer
 
 
 def closes() -> bool:
@@ -107,12 +107,11 @@ def empty_until(until: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sharing:
+class Continued:
     """Both logs have the same offsets up to `until`; the lane writes after that under `producer`."""
 
     until: int
     producer: int
-    switch: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,19 +123,19 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharingClaim(Claim):
+class ReturnClaim(Claim):
     """What the ledger answers to a run of such a lane."""
 
-    sharing: Sharing | None
+    continued: Continued | None
     closed: bool
     sent: bool
 
 
 @dataclass(slots=True)
-class SharingLedger(Ledger):
+class ReturnLedger(Ledger):
     """The ledger of a lane, with the records of returns."""
 
-    sharing: Sharing | None = None
+    continued: Continued | None = None
     closed: bool = False
     """Whether a switch has stopped the lane, and no return came after it."""
     sent: bool = False
@@ -144,14 +143,14 @@ class SharingLedger(Ledger):
     runs: list[Started] = field(default_factory=list)
     """Those since a switch has stopped the lane last: it has seen to it that nothing of earlier ones arrives."""
 
-    def open(self, now: int, planned_end: int) -> SharingClaim:
+    def open(self, now: int, planned_end: int) -> ReturnClaim:
         """A run begins; -1: one that only fences."""
         found = self.claim(max(0, planned_end))
         if self.runs and self.runs[-1].after is None:
             self.runs[-1].after = now
         planned = -1 if self.closed and closes() else planned_end
         self.runs.append(Started(planned_end=planned))
-        return SharingClaim(
+        return ReturnClaim(
             generation=found.generation,
             clean=found.clean,
             loose=found.loose,
@@ -159,7 +158,7 @@ class SharingLedger(Ledger):
             planned_end=planned_end,
             marking=found.marking,
             fence=found.fence,
-            sharing=self.sharing,
+            continued=self.continued,
             closed=self.closed,
             sent=self.sent,
         )
@@ -169,11 +168,11 @@ class SharingLedger(Ledger):
         self.sent = True
         return True
 
-    def share(self, generation: int, sharing: Sharing | None) -> bool:
+    def share(self, generation: int, continued: Continued | None) -> bool:
         """The record of a return, in the transaction of its run; None: the one that there is. The lane is open then."""
         if not commits(generation, self.newest):
             raise OldEpoch("a newer run has fenced it")
-        self.sharing = sharing or self.sharing
+        self.continued = continued or self.continued
         self.closed = False
         return True
 
@@ -226,7 +225,7 @@ class Side(Near):
             way.shown, found = None, replace(found, marking=shown)
         return found
 
-    def fence(self) -> SharingClaim:
+    def fence(self) -> ReturnClaim:
         """A run that copies nothing."""
         return self.lane.open(self.way.now, -1)
 
@@ -279,9 +278,9 @@ class Side(Near):
 class Way(World):
     """A lane into one of the clusters."""
 
-    ledger: SharingLedger
+    ledger: ReturnLedger
     other: Way
-    kind: type[ReturningOffsets | ReturningMarkers]
+    kind: type[ReturningOffsets]
 
     def __init__(self, both: Both, name: str, producer: int) -> None:
         self.both = both
@@ -291,7 +290,7 @@ class Way(World):
         self.limits = LIMITS
         self.target = Partition()
         self.slot = Coordinator(SLOT, 2)
-        self.ledger = SharingLedger()
+        self.ledger = ReturnLedger()
         self.tasks: list[Task] = []
         self.late: list[Request] = []
         self.replicating = True
@@ -300,6 +299,7 @@ class Way(World):
         self.shown: Marking | None = None
         self.ahead = self.completed_at = 0
         self.checking = True
+        self.trace = both.trace
         self.stray_from: int | None = None
         """From where on the log may have records that the other one does not have."""
         self.retained = 0
@@ -314,20 +314,15 @@ class Way(World):
     def now(self, to: int) -> None:
         self.both.now = to
 
-    @property
-    def trace(self) -> list[str]:
-        """What happened."""
-        return self.both.trace
-
     def start(self) -> Task:
         """A run begins."""
         return self._begun(self.both.kind(cluster=Side(self)))
 
     def turn(self) -> Task:
         """The step `return` of the newest switch begins, maybe again."""
-        return self._begun(Turn(cluster=Side(self), switch=self.both.switches, cut=self.both.cut))
+        return self._begun(Turn(cluster=Side(self), cut=self.both.cut))
 
-    def _begun(self, writer: ReturningOffsets | ReturningMarkers | Turn) -> Task:
+    def _begun(self, writer: ReturningOffsets | Turn) -> Task:
         task = Task(f"{self.name}{len(self.tasks)}", writer)  # type: ignore[arg-type]
         self.tasks.append(task)
         return task
@@ -345,9 +340,7 @@ class Way(World):
             last = log.entries[end - 1]
             data = [one for one in log.entries[:end] if one.producer == producer and not one.marker]
             next_sequence = data[-1].sequence + 1 if data else None
-            tail = Tail(
-                producer=last.producer, timestamp=0, next_sequence=next_sequence, right=None, unsealed=False
-            )
+            tail = Tail(producer=last.producer, timestamp=0, next_sequence=next_sequence, right=None, unsealed=False)
         state_ms = state.timestamp if state is not None else 0
         return Look(
             at=asked_at, end=end, settled=settled, tail=tail, state_sequence=sequence, state_ms=state_ms
@@ -356,9 +349,9 @@ class Way(World):
     def until(self) -> int:
         """Until when a batch of the lane may arrive that the broker would not compare and refuse."""
         ledger, log = self.ledger, self.target
-        sharing = ledger.sharing
-        producer = sharing.producer if sharing is not None else self.producer
-        begins = sharing.until if sharing is not None else 0
+        continued = ledger.continued
+        producer = continued.producer if continued is not None else self.producer
+        begins = continued.until if continued is not None else 0
         own = log.end == begins or log.entries[-1].producer == producer
         compared = log.end if own and log.hw == log.end and ledger.marking.until == 0 and not self.marked else -1
         found = [
@@ -425,7 +418,7 @@ class Way(World):
                 continue
             strays.add(one.base if one.base >= 0 else at)
             astray = self.stray_from is not None and at >= self.stray_from
-            assert astray and len(strays) == 1, self._say(f"{self.name}: record {one.value} at {at}")
+            assert len(strays) == astray, self._say(f"{self.name}: record {one.value} at {at}")
         for start, end in self.ledger.covered:
             for at in range(start, end):
                 right = at < self.target.end and at < len(truth) and self.target.entries[at].value == truth[at]
@@ -441,7 +434,7 @@ class Way(World):
 class Both:
     """The two clusters; clients are at one of them."""
 
-    def __init__(self, kind: type[ReturningOffsets | ReturningMarkers] | None = None) -> None:
+    def __init__(self, kind: type[ReturningOffsets] | None = None) -> None:
         self.now = START
         self.kind = kind or ReturningOffsets
         self.trace: list[str] = []
@@ -528,25 +521,21 @@ class Both:
 # Who writes.
 
 
-class Sharer:
-    """What a writer does for a log that has records of clients. It goes before a writer of the model."""
+class ReturningOffsets(OffsetWriter):
+    """A writer for a log that has records of clients. Sequence numbers are offsets."""
 
     cluster: Side
-    outcome: Done | Refuse | None
-    superseded: bool
-    receipts: int
-    planned_end: int
-    noted: bool
-    first: int
 
     def copy(self) -> Asking:
         """Copy until nothing is left, something is refused, or a newer run is there."""
         side, asked_at = self.cluster, self.cluster.clock()
         claim = yield side.request("claim", side.claim)
-        if not isinstance(claim, SharingClaim):
+        if not isinstance(claim, ReturnClaim):
             return
-        one = claim.sharing
-        side.producer, side.until = (side.way.producer, -1) if one is None else (number_of(one, side.way.both), one.until)
+        one = claim.continued
+        side.producer, side.until = (
+            (side.way.producer, -1) if one is None else (number_of(one, side.way.both), one.until)
+        )
         self.generation, self.planned_end, self.confirmed_at = claim.generation, claim.planned_end, asked_at
         self.receipts = counts_from(claim.receipts, side.until)
         self.noted, self.first = claim.sent, empty_until(max(0, side.until))
@@ -594,11 +583,7 @@ class Sharer:
         return self.noted
 
 
-class ReturningOffsets(Sharer, OffsetWriter):  # type: ignore[misc]
-    """Sequence numbers are offsets."""
-
-
-class ReturningMarkers(Sharer, MarkingWriter):  # type: ignore[misc]
+class ReturningMarkers(ReturningOffsets, MarkingWriter):
     """Sequence numbers are those that the broker wants: markers pass holes."""
 
 
@@ -607,26 +592,25 @@ class Turn:
     """The process of the step `return`. It may die, sleep, and be begun again."""
 
     cluster: Side
-    switch: int
     cut: int
     outcome: Done | Refuse | None = None
 
     def copy(self) -> Asking:
         """Fence the lane, look, and write the record."""
         side = self.cluster
-        until = 0
+        until: object = 0
         if guards_first():
             until = yield side.request("guard", side.way.until)
         claim = yield side.request("claim", side.fence)
-        if not isinstance(claim, SharingClaim) or not isinstance(until, int):
+        if not isinstance(claim, ReturnClaim):
             return
-        if kept(claim.sharing, self.switch):
+        if kept(claim.continued, self.cut):
             yield from self.commit(claim, None)
             return
         if guarded() and not guards_first():
             until = yield side.request("guard", side.way.until)
-            if not isinstance(until, int):
-                return
+        if not isinstance(until, int):
+            return
         if self.late(until):
             self.outcome = Refuse(Code.NOT_QUIET)
             return
@@ -640,20 +624,17 @@ class Turn:
             return
         producer = yield side.request("init", side.way.both.new_producer)
         if isinstance(producer, int):
-            own = claim.sharing.producer if claim.sharing is not None else side.way.producer
-            one = Sharing(until=look.end, producer=producer if numbered_anew() else own, switch=self.switch)
+            own = claim.continued.producer if claim.continued is not None else side.way.producer
+            one = Continued(until=look.end, producer=producer if numbered_anew() else own)
             yield from self.commit(claim, one)
 
     def late(self, until: int) -> bool:
         """Whether something may arrive yet."""
         return self.cluster.clock() < until
 
-    def commit(self, claim: SharingClaim, sharing: Sharing | None) -> Asking:
+    def commit(self, claim: ReturnClaim, continued: Continued | None) -> Asking:
         """Write the record, in the transaction of the run."""
         side = self.cluster
-        answer = yield side.request("commit", lambda: side.lane.share(claim.generation, sharing))
+        answer = yield side.request("commit", lambda: side.lane.share(claim.generation, continued))
         if answer is True:
             self.outcome = Done(clean=True)
-
-
-__all__ = ["STRAY", "A", "Act", "B", "Both", "ReturningMarkers", "ReturningOffsets", "Sharing", "Turn", "Way"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from unittest.mock import patch
 
 import pytest
@@ -18,7 +17,7 @@ from tests.pure.identical import return_clauses as off
 from tests.pure.identical.return_machine import MarkingReturnMachine, ReturnMachine
 from tests.pure.identical.returning import STRAY, Both, ReturningMarkers, Way
 from tests.pure.identical.test_offsets import reading_kept
-from tests.pure.identical.world import EXPIRATION, Task
+from tests.pure.identical.world import EXPIRATION
 
 Clause = Callable[[], AbstractContextManager[object]]
 BATCH = 3
@@ -77,7 +76,8 @@ def ended(it: Both) -> None:
     arrived(it)
     way = it.copy
     outcome = way.finish(way.start())
-    assert isinstance(outcome, Done) and way.target.end == len(it.truth), way._say(f"{outcome}")
+    assert isinstance(outcome, Done), way._say(f"{outcome}")
+    assert way.target.end == len(it.truth), way._say("not all is there")
 
 
 def first_batch_late() -> None:
@@ -180,7 +180,7 @@ def run_between_look_and_fence() -> None:
 
 
 def both_ways_open() -> None:
-    """The lane to the clients was started by hand, and has read where its target ends. Its source gets their records."""
+    """The lane to the clients was started by hand, and has read the end there. Its source gets their records."""
     it = moved()
     turned(it)
     run = it.primary.run_until(it.primary.start(), "read")
@@ -433,3 +433,74 @@ def test_after_a_failover_with_loss_the_cluster_that_was_lost_gets_no_return() -
     assert it.copy.finish(it.copy.turn()) == Refuse(Code.FOREIGN)
     with off.open_for_ever():
         assert it.copy.finish(it.copy.start()) == Refuse(Code.FOREIGN)
+
+
+# Random search.
+
+
+def test_no_interleaving_breaks_it() -> None:
+    run_state_machine_as_test(ReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
+
+
+def test_no_interleaving_with_markers_breaks_it() -> None:
+    run_state_machine_as_test(MarkingReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
+
+
+@pytest.mark.extra
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("machine", [ReturnMachine, MarkingReturnMachine])
+def test_no_interleaving_of_many_breaks_it(machine: type[ReturnMachine]) -> None:
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=5_000, stateful_step_count=STEPS, database=None, deadline=None)
+    )
+
+
+# With each clause the machine, the seed, and the number of examples, of a search that finds its counterexample.
+QUICK: list[tuple[Clause, type[ReturnMachine], int, int]] = [
+    (off.as_a_first_copy, ReturnMachine, 0, 300),
+    (off.old_number, ReturnMachine, 0, 300),
+    (off.own_tail, ReturnMachine, 0, 300),
+    (off.numbers_are_offsets, MarkingReturnMachine, 0, 300),
+]
+SLOW: list[tuple[Clause, type[ReturnMachine], int, int]] = [
+    (off.number_for_each_run, ReturnMachine, 0, 300),
+    (off.committed_by_all, ReturnMachine, 0, 300),
+    (off.uncompared, ReturnMachine, 0, 300),
+    (off.uncompared_in_runs, ReturnMachine, 0, 300),
+    (off.any_tail, ReturnMachine, 0, 300),
+    (off.leaders_log, ReturnMachine, 0, 300),
+    (off.unwaited, ReturnMachine, 1, 300),
+    (off.written_again_unguarded, ReturnMachine, 0, 300),
+    (marking_clauses.at_once, MarkingReturnMachine, 0, 300),
+]
+SEARCHES = [
+    pytest.param(*search, id=f"{search[0].__name__}-{search[1].__name__}", marks=marks)
+    for marks, cases in (((), QUICK), ((pytest.mark.slow,), SLOW))
+    for search in cases
+]
+
+
+@pytest.mark.parametrize(("clause", "machine", "number", "examples"), SEARCHES)
+def test_without_a_clause_random_search_finds_a_counterexample(
+    clause: Clause, machine: type[ReturnMachine], number: int, examples: int
+) -> None:
+    """The search is the same in each profile and process, as in `test_machine.py`."""
+    seeded = seed(number)(type("SeededMachine", (machine,), {}))
+    limits = settings(
+        settings.get_profile("default"),
+        max_examples=examples,  # another number is another search
+        stateful_step_count=STEPS,
+        database=None,
+        derandomize=False,
+        print_blob=False,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        deadline=None,
+    )
+    with (
+        patch.object(HypothesisProvider, "_maybe_draw_constant", lambda *_, **__: None),
+        clause(),
+        pytest.raises(AssertionError, match="wrong: "),
+    ):
+        run_state_machine_as_test(seeded, settings=limits)

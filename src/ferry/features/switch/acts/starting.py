@@ -62,9 +62,9 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
     except (Unreachable, Refused) as error:
         if switch.verb is not Verb.FAILOVER:
             raise
-        why = f"{sides.old} is not healthy" if isinstance(error, Unreachable) else str(error)
+        why = f", because {sides.old} is not healthy" if isinstance(error, Unreachable) else f" ({error})"
         started = Evidence(
-            sentence=f"{switch.back} is not started ({why}): ferry failback starts it",
+            sentence=f"{switch.back} is not started{why}: ferry failback starts it",
             facts={"started": False, "why": str(error)},
         )
     return _with_stayed(started, sides, state, patience_s)

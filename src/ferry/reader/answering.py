@@ -38,6 +38,7 @@ from ferry.reader.limits import RUNS
 from ferry.reader.questions import (
     Begin,
     Look,
+    OfClusters,
     OfDealt,
     OfLag,
     OfLane,
@@ -103,6 +104,12 @@ def _status(flow: FlowConfig, watcher: Watcher, asked: OfStatus) -> Answer:
     if asked.mark == mark:
         return Answer(at_ms=wall_ms())
     return Answer(got=status_of(seen, flow.rpo, flow.lane, runs=asked.runs, mark=mark), at_ms=wall_ms())
+
+
+def _clusters(_: FlowConfig, watcher: Watcher, asked: OfClusters) -> Answer:
+    """Answer without a wait, because the overview has other figures to show."""
+    found = watcher.answer(("clusters",), FlowWatch.clusters, fresh_seconds=STALE_SECONDS, waits=False)
+    return replace(found)
 
 
 def _topics(_: FlowConfig, watcher: Watcher, asked: OfTopics) -> Answer:
@@ -307,6 +314,7 @@ def _look(_: FlowConfig, watcher: Watcher, asked: Look) -> Answer:
 
 HANDLERS: Mapping[type[Question[Any]], Handler] = {
     OfStatus: _status,
+    OfClusters: _clusters,
     OfTopics: _topics,
     OfTopic: _topic,
     OfLag: _lag,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from ferry.features.doctor.rules.clusters import ClusterFacts, PartitionHealth, Steering
 from ferry.features.groups.rules.repartitioned import ChunkSpan, DealtPart
 from ferry.ledger.history import NOT_ENDED, SILENT_MS, PastState
 from ferry.ledger.progress import Progress, RunProgress
@@ -270,6 +271,30 @@ class Status:
     def lag(self) -> TotalLag | None:
         """The lag of what is to be copied: without topics that are paused on their own."""
         return self.total if self.active_lag is None else self.active_lag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStory:
+    """A cluster of a flow as its brokers showed it at `asked_ms`; None and 0: they never have."""
+
+    alias: str
+    asked_ms: int = 0
+    facts: ClusterFacts | None = None
+    steering: Steering | None = None
+    health: PartitionHealth | None = None
+    """Of the partitions of the flow's topics; None: not known, see `not_known`."""
+    not_known: str = ""
+    """Why the health of the partitions is not known; a sentence."""
+    why: str = ""
+    """Why the last question was not answered; empty: it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClustersStory:
+    """Both clusters of a flow."""
+
+    source: ClusterStory
+    target: ClusterStory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from ferry.page.cut import A_PAGE, Cut
 from ferry.page.question import Question
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.documents import (
+    ClustersStory,
     DealtPage,
     Done,
     JobStory,
@@ -38,6 +39,11 @@ class OfStatus(Question[Status]):
 
     runs: int
     mark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfClusters(Question[ClustersStory]):
+    """What the brokers of both clusters show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

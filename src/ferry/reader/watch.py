@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
+from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.config.settings import Settings
@@ -37,6 +38,8 @@ from ferry.ledger.repartitioned_at import Dealing
 from ferry.model import OpenedRun, Plan, Receipt, TopicPartition
 from ferry.plan.lag import lag_over
 from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.cluster_look import ClusterLook
+from ferry.reader.documents import ClustersStory
 from ferry.reader.limits import SEARCHED
 
 _MOST_LANES = 50
@@ -114,6 +117,9 @@ class FlowWatch:
         self._down: dict[str, FerryError] = {}
         """The clusters that did not answer when the connections were opened."""
         self._open_runs: dict[OpenedRun, _OpenRun] = {}
+        self._partitions_ms = 0
+        """When the last poll read the metadata of the flow's topics on both sides; 0: it did not."""
+        self._clusters = ClusterLook(flow)
 
     def __enter__(self) -> Self:
         return self
@@ -132,6 +138,7 @@ class FlowWatch:
     def look(self) -> FlowPoll:
         """Return the ledger and the lag as they are now; never raises for a cluster that is down or refuses."""
         source, target = self.flow.flow.source, self.flow.flow.target
+        self._partitions_ms = 0
         try:
             connections = self._open()
         except FerryError as error:
@@ -148,7 +155,19 @@ class FlowWatch:
             lags = connections.run(partial(lag_over, self.flow, connections))
         except FerryError as error:
             return FlowPoll.hindered(view, _who_is_silent(connections, error))
+        self._partitions_ms = wall_ms()
         return FlowPoll(view=view, lags=tuple(lags), troubles={})
+
+    def clusters(self) -> ClustersStory:
+        """Return what the brokers of both clusters show; of one that does not answer, what they showed last, and why.
+
+        Raises BadInput when a secret cannot be resolved.
+        """
+        try:
+            connections = self._open()
+        except FerryError as error:
+            return self._clusters.apart({**self._down, self.flow.flow.target: error}, patience_s=self.patience_s)
+        return self._clusters.over(connections, dict(connections.down), self._partitions_ms)
 
     def past(self, opened: OpenedRun) -> PastRun | Forgotten:
         """Return a run of a view with its plan and its receipts; Forgotten if it was pruned since.

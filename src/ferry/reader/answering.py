@@ -138,8 +138,8 @@ def _refusals(_: FlowConfig, watcher: Watcher, asked: OfRefusals) -> Answer:
     return _seen(watcher, lambda seen: Cut.of(recurring(seen.runs), asked.page))
 
 
-def _series(_: FlowConfig, watcher: Watcher, asked: OfSeries) -> Answer:
-    return _seen(watcher, lambda seen: series_of(seen, asked))
+def _series(flow: FlowConfig, watcher: Watcher, asked: OfSeries) -> Answer:
+    return _seen(watcher, lambda seen: series_of(seen, asked, flow.flow))
 
 
 def _run(_: FlowConfig, watcher: Watcher, asked: OfRun) -> Answer:

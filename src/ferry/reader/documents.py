@@ -103,6 +103,8 @@ class RunDigest:
     """How far it has come, if it is open."""
     cut_short: bool = False
     """Whether a budget of bytes or records left something to later runs. A kept plan may lack it."""
+    silent: tuple[str, ...] = ()
+    """The clusters that did not answer its copy, after its last receipt; when that was, the ledger does not show."""
 
     @property
     def seconds(self) -> float:
@@ -326,14 +328,30 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spell:
-    """A time in which a cluster did not answer, or the flow or a topic was paused; times are epoch ms."""
+    """A time in which a cluster did not answer, or the flow or a topic was paused; times are epoch ms.
+
+    An outage is known from `since_ms` to `until_ms`. It may be longer: from `after_ms`, and up to `before_ms`.
+    """
 
     mark: Mark
     of: str
     """The cluster, or the topic; empty: the flow."""
     since_ms: int
     until_ms: int | None = None
-    """When the pause ends; None: it lasts until it is lifted."""
+    """When it ended; None: it lasts, as the last poll shows."""
+    after_ms: int | None = None
+    """When the cluster is known to have answered last before it; None: not known."""
+    before_ms: int | None = None
+    """When the cluster is known to have answered first after it; None: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """A time in which a task of a run tried a cluster without an answer; epoch ms."""
+
+    cluster: str
+    since_ms: int
+    until_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from ferry.reader.documents import (
     JobStory,
     LaneLine,
     LanePage,
+    Missed,
     OffsetStory,
     ReceiptLine,
     ReceiptStory,
@@ -97,6 +98,8 @@ class OfSeries(Question[Series]):
     topic: str | None = None
     partition: int | None = None
     since_ms: int = 0
+    missed: tuple[Missed, ...] = ()
+    """What Airflow keeps of tasks that a cluster did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
@@ -35,12 +35,16 @@ from ferry.ledger.progress import Committed, LogEnd, Paced, RunProgress, committ
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.repartitioned_at import Dealing
+from ferry.ledger.run_codec import Outcome
+from ferry.ledger.runs import outcome
 from ferry.model import OpenedRun, Plan, Receipt, TopicPartition
 from ferry.plan.lag import lag_over
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.cluster_look import ClusterLook
 from ferry.reader.documents import ClustersStory
 from ferry.reader.limits import SEARCHED
+from ferry.reader.snapshot import ReadRun
+from ferry.reader.spells import silent_by
 
 _MOST_LANES = 50
 Read = TypeVar("Read", PastRun, PastRun | Forgotten)
@@ -332,7 +336,16 @@ class FlowWatch:
     async def _past(self, connections: TargetFirst, opened: OpenedRun) -> PastRun | Forgotten:
         ends = await self._ends(connections, opened.record.lane, opened.record.run)
         view = await connections.cache.view_of(opened)
-        return await self._measured(connections, past_run(view, opened), view.end, ends)
+        found = past_run(view, opened)
+        if isinstance(found, PastRun):
+            found = self._with_silent(found, outcome(view, opened.record.lane, opened.record.run))
+        return await self._measured(connections, found, view.end, ends)
+
+    def _with_silent(self, past: PastRun, ended: Outcome | None) -> ReadRun:
+        """Return a run with the clusters that did not answer its copy: its report lacks what is copied by now."""
+        of = {one.name: getattr(past, one.name) for one in fields(past)}
+        flow = self.flow.flow
+        return ReadRun(**of, silent=silent_by(ended.refusals if ended else (), (flow.source, flow.target)))
 
     async def _ends(self, connections: TargetFirst, lane: str, run: str) -> dict[TopicPartition, LogEnd] | None:
         """Return the ends of the logs of a run that was open; ask for them before the ledger is read (`progress_of`).

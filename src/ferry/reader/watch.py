@@ -35,7 +35,6 @@ from ferry.ledger.progress import Committed, LogEnd, Paced, RunProgress, committ
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.repartitioned_at import Dealing
-from ferry.ledger.run_codec import Outcome
 from ferry.ledger.runs import outcome
 from ferry.model import OpenedRun, Plan, Receipt, TopicPartition
 from ferry.plan.lag import lag_over
@@ -218,7 +217,9 @@ class FlowWatch:
             ends = await self._ends(connections, lane, name)
             view = await connections.cache.view_named(lane, name, most=SEARCHED)
             found = named_run(view, lane, name)
-            return None if found is None else await self._measured(connections, found, view.end, ends)
+            if found is None:
+                return None
+            return await self._measured(connections, self._with_silent(found, view), view.end, ends)
 
         return connections.run(work)
 
@@ -336,16 +337,16 @@ class FlowWatch:
     async def _past(self, connections: TargetFirst, opened: OpenedRun) -> PastRun | Forgotten:
         ends = await self._ends(connections, opened.record.lane, opened.record.run)
         view = await connections.cache.view_of(opened)
-        found = past_run(view, opened)
-        if isinstance(found, PastRun):
-            found = self._with_silent(found, outcome(view, opened.record.lane, opened.record.run))
-        return await self._measured(connections, found, view.end, ends)
+        return await self._measured(connections, self._with_silent(past_run(view, opened), view), view.end, ends)
 
-    def _with_silent(self, past: PastRun, ended: Outcome | None) -> ReadRun:
+    def _with_silent(self, past: PastRun | Forgotten, view: LedgerView) -> PastRun | Forgotten:
         """Return a run with the clusters that did not answer its copy: its report lacks what is copied by now."""
-        of = {one.name: getattr(past, one.name) for one in fields(past)}
+        if not isinstance(past, PastRun):
+            return past
+        ended = outcome(view, past.opened.record.lane, past.opened.record.run)
         flow = self.flow.flow
-        return ReadRun(**of, silent=silent_by(ended.refusals if ended else (), (flow.source, flow.target)))
+        silent = silent_by(ended.refusals if ended else (), (flow.source, flow.target))
+        return ReadRun(**{one.name: getattr(past, one.name) for one in fields(past)}, silent=silent)
 
     async def _ends(self, connections: TargetFirst, lane: str, run: str) -> dict[TopicPartition, LogEnd] | None:
         """Return the ends of the logs of a run that was open; ask for them before the ledger is read (`progress_of`).

@@ -141,9 +141,8 @@ def test_the_sentences_of_runs_that_a_cluster_did_not_answer_name_it(tmp_path: P
         body = asked.body
         texts = [body["error"]["message"]] if "error" in body else [one["message"] for one in body["refusals"]]
         assert {missed_of(text, NINE, FLOW) for text in texts} == {miss(-2, 0, gone)}
-        task = f"run r of flow a->b: 1 of 2 tasks failed: {texts[0]}"
-        assert missed_of(task, NINE, FLOW) == miss(-2, 0, gone)
-        assert missed_of(f"nothing was planned, so nothing was copied: {texts[0]}", NINE, FLOW) == miss(-2, 0, gone)
+        before = ("run r of flow a->b: 1 of 2 tasks failed: ", "nothing was planned, so nothing was copied: ")
+        assert {missed_of(f"{one}{texts[0]}", NINE, FLOW) for one in before} == {miss(-2, 0, gone)}
 
 
 def test_the_ledger_shows_an_outage_in_a_copy_also_after_a_later_run_copied_the_rest(tmp_path: Path) -> None:

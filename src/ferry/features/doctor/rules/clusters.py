@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import Protocol
 
 from ferry.model import TopicPartition
@@ -146,7 +147,8 @@ class PartitionHealth:
 
 def health_of(partitions: Iterable[tuple[TopicPartition, PartitionCopies]]) -> PartitionHealth:
     """Return the health of partitions; those without a leader are the first that are named."""
-    count, short = 0, []
+    count, offline = 0, 0
+    short: list[tuple[bool, TopicPartition, PartitionCopies]] = []
     leads: Counter[int] = Counter()
     replicas: Counter[int] = Counter()
     for place, one in partitions:
@@ -154,18 +156,18 @@ def health_of(partitions: Iterable[tuple[TopicPartition, PartitionCopies]]) -> P
         replicas.update(one.replicas)
         if one.leader >= 0:
             leads[one.leader] += 1
+        else:
+            offline += 1
         if one.leader < 0 or len(one.in_sync) < len(one.replicas):
-            short.append(
-                ShortPartition(
-                    place=place, offline=one.leader < 0, in_sync=len(one.in_sync), replicas=len(one.replicas)
-                )
-            )
-    offline = sum(one.offline for one in short)
+            short.append((one.leader >= 0, place, one))
     return PartitionHealth(
         partitions=count,
         offline=offline,
         under_replicated=len(short) - offline,
-        short=tuple(sorted(short, key=lambda one: (not one.offline, one.place))[:MOST_SHOWN]),
+        short=tuple(
+            ShortPartition(place=place, offline=not led, in_sync=len(one.in_sync), replicas=len(one.replicas))
+            for led, place, one in nsmallest(MOST_SHOWN, short, key=lambda row: row[:2])
+        ),
         loads=tuple(
             Load(broker=node, leads=leads[node], replicas=replicas[node])
             for node in sorted(leads.keys() | replicas.keys())

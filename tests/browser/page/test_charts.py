@@ -26,6 +26,7 @@ from tests.airflow.page.conftest import HERE, TEXT, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
 from tests.airflow.page.values import digest
+from tests.browser.page.test_accessibility import violations
 from tests.chromium import chromium
 
 HOUR_MS = 3_600_000
@@ -290,6 +291,7 @@ def test_outages_that_runs_have_seen_are_bands_and_a_list_that_stays_open(desk: 
         expect(plot).to_have_attribute("aria-label", re.compile("primary did not answer from .* ended before"))
         bands = plot.evaluate("(plot) => plot.layout.shapes.filter((one) => one.y1 === 1).map((one) => one.opacity)")
         assert bands == [0.4, 1, 0.4]
+        assert violations(page) == []
         desk.failures = ()
         desk.watcher.see(FlowPoll(view=UNREAD, lags=None, troubles={"backup": "silent"}), runs[::-1])
         expect(spells.locator("li")).to_contain_text("backup did not answer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -268,6 +268,38 @@ def first_reasons(runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], st
         )
         by_run = {(one.dag_id, one.run_id): one.value for one in found if isinstance(one.value, str)}
         return {run: by_run[run] for run in runs if run in by_run}
+
+
+MOST_REASONS = 100
+"""The newest reasons of a DAG that are searched for outages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a task failed, and when it did (epoch ms)."""
+
+    run: str
+    at_ms: int
+    text: str
+
+
+def newest_reasons(dag: str, since_ms: int) -> list[Reason]:
+    """Return why tasks of a DAG's runs failed since a time, MOST_REASONS at most, oldest first.
+
+    A task that repeats the reason of another one of its run is left out. It takes one query.
+    """
+    its = select(XComModel.run_id, XComModel.timestamp, XComModel.value).where(
+        XComModel.dag_id == dag,
+        XComModel.key == REASON,
+        XComModel.timestamp >= datetime.fromtimestamp(since_ms / 1000, UTC),
+    )
+    with create_session() as session:
+        rows = session.execute(its.order_by(XComModel.timestamp.desc()).limit(MOST_REASONS)).all()
+    found: list[Reason] = []
+    for run, at, text in reversed(rows):
+        if isinstance(text, str) and not any(one.run == run and one.text in text for one in found):
+            found.append(Reason(run=run, at_ms=ms_of(at) or 0, text=text))
+    return found
 
 
 def may_see_reasons(user: BaseUser, dag: str) -> bool:

@@ -15,13 +15,14 @@ from ferry.model import Flow
 from ferry.page.cut import Cut
 from ferry.reader.documents import TopicStory
 from ferry.reader.limits import MOST_REFUSALS
-from ferry.reader.questions import OfRefusals, OfTopic, OfTopics
+from ferry.reader.questions import OfClusters, OfRefusals, OfTopic, OfTopics
 from ferry_airflow.naming import OWN, drill_dag_id
 from ferry_airflow.page.access import User, may_clear, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.clients import clients_of, clients_of_all
+from ferry_airflow.page.cluster_cards import cards_of
 from ferry_airflow.page.dag_runs import approvals, first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.filters import moment, ms_of
@@ -160,7 +161,7 @@ def part_of_run(dag: str, run: str) -> str:
 @router.get("/flow/{source}/{target}/")
 def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep, span: TimeRange = ALL) -> Response:
     """Show the state of a flow: its figures, plots, newest runs, and what is refused."""
-    answer = open_flow.ask(OfTopics(size=WORST))
+    answer, asked = open_flow.ask(OfTopics(size=WORST)), open_flow.ask(OfClusters())
     worst = answer.got.rows if answer.got else ()
     ended = (one for one in open_flow.dag.runs if one.state not in UNDER_WAY)
     failed = next((one for one in ended if one.run == open_flow.standing.run), None)
@@ -182,6 +183,8 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
         asks=approvals(user, [open_flow.flow]).get(open_flow.flow, ()),
         clients=clients_of(open_flow, office, user),
+        cards=cards_of(open_flow.flow, asked),
+        are_asked=asked.waiting,
         verbs=verbs_of(open_flow, office),
     )
 

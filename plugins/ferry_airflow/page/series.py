@@ -7,10 +7,12 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from ferry.clock import wall_ms
-from ferry.reader.documents import Series
+from ferry.reader.documents import Missed, Series
 from ferry.reader.questions import OfSeries
-from ferry.reader.spells import KEPT_MS
-from ferry_airflow.page.page_state import FlowDep
+from ferry.reader.spells import KEPT_MS, missed_of
+from ferry_airflow.page.access import User
+from ferry_airflow.page.dag_runs import may_see_reasons, newest_reasons
+from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.run_words import Condition
 from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, TimeRange, since
@@ -21,6 +23,7 @@ router = page_router(prefix="/api")
 @router.get("/flow/{source}/{target}/series")
 def flow_series(
     open_flow: FlowDep,
+    user: User,
     topic: str | None = None,
     partition: Annotated[int | None, Query(ge=0)] = None,
     span: TimeRange = ALL,
@@ -30,7 +33,8 @@ def flow_series(
     - A null separates two points of lag between which nothing was measured.
     - `measured` of a run: whether lag was measured when it ran; `uncounted`: whether the ledger has forgotten receipts.
     - `limits` are the recovery point's; that of records is of each partition.
-    - `spells` are times of outages and pauses; one without an end lasts.
+    - `spells` are times of outages and pauses; one without an end lasts. An outage may have begun at `after`, and have
+      lasted until `before`; null: that is not known.
     - `from` and `to` are the ends of the axis of time that all charts have.
 
     The runs of a partition are those of its topic, without figures: what each copied of it is in its receipts.
@@ -38,7 +42,9 @@ def flow_series(
     limit = open_flow.config.rpo
     now_ms = wall_ms()
     since_ms = since(span, now_ms)
-    found: Series = open_flow.ask(OfSeries(topic=topic, partition=partition, since_ms=since_ms)).got or Series()
+    missed = missed_by(open_flow, user, now_ms - KEPT_MS)
+    asked = OfSeries(topic=topic, partition=partition, since_ms=since_ms, missed=missed)
+    found: Series = open_flow.ask(asked).got or Series()
     rows, is_whole = [], partition is None
     for run in found.runs:
         badge = open_flow.badge_of(run.state, run.run, run.ended_ms)
@@ -66,9 +72,26 @@ def flow_series(
         "from": since_ms or min(times, default=now_ms),
         "to": now_ms,
         "spells": [
-            {"mark": one.mark.value, "of": one.of, "from": one.since_ms, "to": one.until_ms} for one in found.spells
+            {
+                "mark": one.mark.value,
+                "of": one.of,
+                "from": one.since_ms,
+                "to": one.until_ms,
+                "after": one.after_ms,
+                "before": one.before_ms,
+            }
+            for one in found.spells
         ],
         "limits": {"lag": limit.seconds, "due": None if is_whole else limit.records},
         "lag": found.lag,
         "runs": rows,
     }
+
+
+def missed_by(open_flow: OpenFlow, user: User, since_ms: int) -> tuple[Missed, ...]:
+    """Return when tasks of the flow's runs tried a cluster without an answer; none if the user may not see that."""
+    if not open_flow.dag.known or not may_see_reasons(user, open_flow.dag_id):
+        return ()
+    aliases = (open_flow.flow.source, open_flow.flow.target)
+    tried = (missed_of(one.text, one.at_ms, aliases) for one in newest_reasons(open_flow.dag_id, since_ms))
+    return tuple(one for one in tried if one is not None)

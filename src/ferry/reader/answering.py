@@ -38,6 +38,7 @@ from ferry.reader.limits import RUNS
 from ferry.reader.questions import (
     Begin,
     Look,
+    OfClusters,
     OfDealt,
     OfLag,
     OfLane,
@@ -105,6 +106,12 @@ def _status(flow: FlowConfig, watcher: Watcher, asked: OfStatus) -> Answer:
     return Answer(got=status_of(seen, flow.rpo, flow.lane, runs=asked.runs, mark=mark), at_ms=wall_ms())
 
 
+def _clusters(_: FlowConfig, watcher: Watcher, asked: OfClusters) -> Answer:
+    """Answer without a wait, because the overview has other figures to show."""
+    found = watcher.answer(("clusters",), FlowWatch.clusters, fresh_seconds=STALE_SECONDS, waits=False)
+    return replace(found)
+
+
 def _topics(_: FlowConfig, watcher: Watcher, asked: OfTopics) -> Answer:
     return _seen(watcher, lambda seen: topics_of(seen, asked))
 
@@ -131,8 +138,8 @@ def _refusals(_: FlowConfig, watcher: Watcher, asked: OfRefusals) -> Answer:
     return _seen(watcher, lambda seen: Cut.of(recurring(seen.runs), asked.page))
 
 
-def _series(_: FlowConfig, watcher: Watcher, asked: OfSeries) -> Answer:
-    return _seen(watcher, lambda seen: series_of(seen, asked))
+def _series(flow: FlowConfig, watcher: Watcher, asked: OfSeries) -> Answer:
+    return _seen(watcher, lambda seen: series_of(seen, asked, flow.flow))
 
 
 def _run(_: FlowConfig, watcher: Watcher, asked: OfRun) -> Answer:
@@ -307,6 +314,7 @@ def _look(_: FlowConfig, watcher: Watcher, asked: Look) -> Answer:
 
 HANDLERS: Mapping[type[Question[Any]], Handler] = {
     OfStatus: _status,
+    OfClusters: _clusters,
     OfTopics: _topics,
     OfTopic: _topic,
     OfLag: _lag,

@@ -35,10 +35,12 @@ class Answers:
         self._lock = threading.Lock()
         self._kept: dict[Key, Answer] = {}
 
-    def answer(self, key: Key, begin: Callable[[Ended], threading.Event], *, fresh_seconds: float) -> Answer:
+    def answer(
+        self, key: Key, begin: Callable[[Ended], threading.Event], *, fresh_seconds: float, waits: bool = True
+    ) -> Answer:
         """Return the last answer; if it is older than `fresh_seconds`, `begin` has a thread get a newer one.
 
-        It waits a moment, because most answers are there at once.
+        If it `waits`, that is for a moment, because most answers are there at once.
         """
         with self._lock:
             kept = self._kept.pop(key, None) or Answer()
@@ -59,7 +61,7 @@ class Answers:
                 kept.is_asked = False
 
             done = begin(ended)
-            if _WAITING.acquire(blocking=False):
+            if waits and _WAITING.acquire(blocking=False):
                 try:
                     done.wait(WAIT_SECONDS if kept.waiting else BRIEF_SECONDS)
                 finally:

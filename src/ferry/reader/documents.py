@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from ferry.features.doctor.rules.clusters import ClusterFacts, PartitionHealth, Steering
 from ferry.features.groups.rules.repartitioned import ChunkSpan, DealtPart
 from ferry.ledger.history import NOT_ENDED, SILENT_MS, PastState
 from ferry.ledger.progress import Progress, RunProgress
@@ -102,6 +103,8 @@ class RunDigest:
     """How far it has come, if it is open."""
     cut_short: bool = False
     """Whether a budget of bytes or records left something to later runs. A kept plan may lack it."""
+    silent: tuple[str, ...] = ()
+    """The clusters that did not answer its copy, after its last receipt; when that was, the ledger does not show."""
 
     @property
     def seconds(self) -> float:
@@ -273,6 +276,30 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStory:
+    """A cluster of a flow as its brokers showed it at `asked_ms`; None and 0: they never have."""
+
+    alias: str
+    asked_ms: int = 0
+    facts: ClusterFacts | None = None
+    steering: Steering | None = None
+    health: PartitionHealth | None = None
+    """Of the partitions of the flow's topics; None: not known, see `not_known`."""
+    not_known: str = ""
+    """Why the health of the partitions is not known; a sentence."""
+    why: str = ""
+    """Why the last question was not answered; empty: it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClustersStory:
+    """Both clusters of a flow."""
+
+    source: ClusterStory
+    target: ClusterStory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStory:
     """A topic; `row` is None if the source does not show it."""
 
@@ -301,14 +328,30 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spell:
-    """A time in which a cluster did not answer, or the flow or a topic was paused; times are epoch ms."""
+    """A time in which a cluster did not answer, or the flow or a topic was paused; times are epoch ms.
+
+    An outage is known from `since_ms` to `until_ms`. It may be longer: from `after_ms`, and up to `before_ms`.
+    """
 
     mark: Mark
     of: str
     """The cluster, or the topic; empty: the flow."""
     since_ms: int
     until_ms: int | None = None
-    """When the pause ends; None: it lasts until it is lifted."""
+    """When it ended; None: it lasts, as the last poll shows."""
+    after_ms: int | None = None
+    """When the cluster is known to have answered last before it; None: not known."""
+    before_ms: int | None = None
+    """When the cluster is known to have answered first after it; None: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """A time in which a task of a run tried a cluster without an answer; epoch ms."""
+
+    cluster: str
+    since_ms: int
+    until_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

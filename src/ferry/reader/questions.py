@@ -14,11 +14,13 @@ from ferry.page.cut import A_PAGE, Cut
 from ferry.page.question import Question
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.documents import (
+    ClustersStory,
     DealtPage,
     Done,
     JobStory,
     LaneLine,
     LanePage,
+    Missed,
     OffsetStory,
     ReceiptLine,
     ReceiptStory,
@@ -38,6 +40,11 @@ class OfStatus(Question[Status]):
 
     runs: int
     mark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfClusters(Question[ClustersStory]):
+    """What the brokers of both clusters show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +98,8 @@ class OfSeries(Question[Series]):
     topic: str | None = None
     partition: int | None = None
     since_ms: int = 0
+    missed: tuple[Missed, ...] = ()
+    """What Airflow keeps of tasks that a cluster did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

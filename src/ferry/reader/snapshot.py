@@ -28,6 +28,14 @@ MOST_UNDONE = 6
 """The most entries that are kept of what else a run left undone."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRun(PastRun):
+    """A run as the reader has read it."""
+
+    silent: tuple[str, ...] = ()
+    """The clusters that did not answer its copy, as the outcome of its tasks has them."""
+
+
 def digest_of(past: PastRun) -> RunDigest:
     """Return a run as a digest."""
     record, report = past.opened.record, past.report
@@ -85,6 +93,7 @@ def digest_of(past: PastRun) -> RunDigest:
         idle=past.state is PastState.SUCCESS and report is not None and _did_nothing(report),
         progress=past.progress,
         cut_short=report is not None and report.plan.cut_short,
+        silent=past.silent if isinstance(past, ReadRun) else (),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Protocol, TypeVar
 
 from ferry.config.flow.parts import RecoveryPoint
 from ferry.ledger.history import PastState
+from ferry.model import Flow
 from ferry.page.cut import A_PAGE, Cut, lines
 from ferry.plan.rules.lag import PartitionLag, is_behind
 from ferry.reader.documents import (
@@ -29,6 +30,7 @@ from ferry.reader.lag_history import Column, points_of
 from ferry.reader.lag_point import LagPoint, MeasuredSpans
 from ferry.reader.questions import OfSeries, OfTopics
 from ferry.reader.snapshot import Snapshot, apart_of
+from ferry.reader.spells import outages_of
 
 MOST_POINTS = 400
 MOST_LATELY = 24
@@ -139,7 +141,7 @@ def topic_of(seen: Snapshot, topic: str, page: int) -> TopicStory:
     return TopicStory(row=row, parts=Cut.of(parts, page))
 
 
-def series_of(seen: Snapshot, asked: OfSeries) -> Series:
+def series_of(seen: Snapshot, asked: OfSeries, flow: Flow) -> Series:
     """Return figures over time: lag, spells and runs. The runs of a partition are those of its topic."""
     every = seen.history if asked.topic is None else tuple(points_of(seen.columns, asked.topic, asked.partition))
     points = [point for point in every if point.at_ms >= asked.since_ms]
@@ -167,13 +169,27 @@ def series_of(seen: Snapshot, asked: OfSeries) -> Series:
                 measured=looks.near(run.started_ms, run.ended_ms),
             )
         )
+    polled = [one for one in seen.spells if one.mark is Mark.OUTAGE]
+    left = ((alias, run.ended_ms) for run in seen.runs for alias in run.silent)
+    outages = outages_of(polled, asked.missed, answered_of(seen, flow), left)
+    pauses = (one for one in seen.spells if one.mark is Mark.PAUSE)
     spells = [
         one
-        for one in seen.spells
-        if (one.until_ms is None or one.until_ms >= asked.since_ms)
-        and (one.mark is Mark.OUTAGE or asked.topic is None or one.of in ("", asked.topic))
+        for one in (*outages, *(one for one in pauses if asked.topic is None or one.of in ("", asked.topic)))
+        if one.until_ms is None or max(one.until_ms, one.before_ms or 0) >= asked.since_ms
     ]
     return Series(number=seen.number, lag=tuple(rows_of(points, looks)), runs=tuple(runs), spells=tuple(spells))
+
+
+def answered_of(seen: Snapshot, flow: Flow) -> Mapping[str, Sequence[int]]:
+    """Return by cluster the times (epoch ms) at which it is known to have answered: polls, and runs in the ledger.
+
+    A run has asked the source before its record is written, and has read it before its last receipt.
+    """
+    both = [point.at_ms for point in seen.history]
+    both += [at_ms for run in seen.runs for at_ms in (run.started_ms, run.ended_ms)]
+    both += [seen.lag_ms] if seen.lag_ms else []
+    return {flow.source: both, flow.target: [*both, *([seen.ledger_ms] if seen.ledger_ms else [])]}
 
 
 def rows_of(points: Sequence[LagPoint], looks: MeasuredSpans, most: int = MOST_POINTS) -> list[Row | None]:

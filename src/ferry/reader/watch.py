@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
+from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.config.settings import Settings
@@ -34,10 +35,15 @@ from ferry.ledger.progress import Committed, LogEnd, Paced, RunProgress, committ
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.repartitioned_at import Dealing
+from ferry.ledger.runs import outcome
 from ferry.model import OpenedRun, Plan, Receipt, TopicPartition
 from ferry.plan.lag import lag_over
 from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.cluster_look import ClusterLook
+from ferry.reader.documents import ClustersStory
 from ferry.reader.limits import SEARCHED
+from ferry.reader.snapshot import ReadRun
+from ferry.reader.spells import silent_by
 
 _MOST_LANES = 50
 Read = TypeVar("Read", PastRun, PastRun | Forgotten)
@@ -114,6 +120,9 @@ class FlowWatch:
         self._down: dict[str, FerryError] = {}
         """The clusters that did not answer when the connections were opened."""
         self._open_runs: dict[OpenedRun, _OpenRun] = {}
+        self._partitions_ms = 0
+        """When the last poll read the metadata of the flow's topics on both sides; 0: it did not."""
+        self._clusters = ClusterLook(flow)
 
     def __enter__(self) -> Self:
         return self
@@ -132,6 +141,7 @@ class FlowWatch:
     def look(self) -> FlowPoll:
         """Return the ledger and the lag as they are now; never raises for a cluster that is down or refuses."""
         source, target = self.flow.flow.source, self.flow.flow.target
+        self._partitions_ms = 0
         try:
             connections = self._open()
         except FerryError as error:
@@ -148,7 +158,19 @@ class FlowWatch:
             lags = connections.run(partial(lag_over, self.flow, connections))
         except FerryError as error:
             return FlowPoll.hindered(view, _who_is_silent(connections, error))
+        self._partitions_ms = wall_ms()
         return FlowPoll(view=view, lags=tuple(lags), troubles={})
+
+    def clusters(self) -> ClustersStory:
+        """Return what the brokers of both clusters show; of one that does not answer, what they showed last, and why.
+
+        Raises BadInput when a secret cannot be resolved.
+        """
+        try:
+            connections = self._open()
+        except FerryError as error:
+            return self._clusters.apart({**self._down, self.flow.flow.target: error}, patience_s=self.patience_s)
+        return self._clusters.over(connections, dict(connections.down), self._partitions_ms)
 
     def past(self, opened: OpenedRun) -> PastRun | Forgotten:
         """Return a run of a view with its plan and its receipts; Forgotten if it was pruned since.
@@ -195,7 +217,9 @@ class FlowWatch:
             ends = await self._ends(connections, lane, name)
             view = await connections.cache.view_named(lane, name, most=SEARCHED)
             found = named_run(view, lane, name)
-            return None if found is None else await self._measured(connections, found, view.end, ends)
+            if found is None:
+                return None
+            return await self._measured(connections, self._with_silent(found, view), view.end, ends)
 
         return connections.run(work)
 
@@ -313,7 +337,16 @@ class FlowWatch:
     async def _past(self, connections: TargetFirst, opened: OpenedRun) -> PastRun | Forgotten:
         ends = await self._ends(connections, opened.record.lane, opened.record.run)
         view = await connections.cache.view_of(opened)
-        return await self._measured(connections, past_run(view, opened), view.end, ends)
+        return await self._measured(connections, self._with_silent(past_run(view, opened), view), view.end, ends)
+
+    def _with_silent(self, past: PastRun | Forgotten, view: LedgerView) -> PastRun | Forgotten:
+        """Return a run with the clusters that did not answer its copy: its report lacks what is copied by now."""
+        if not isinstance(past, PastRun):
+            return past
+        ended = outcome(view, past.opened.record.lane, past.opened.record.run)
+        flow = self.flow.flow
+        silent = silent_by(ended.refusals if ended else (), (flow.source, flow.target))
+        return ReadRun(**{one.name: getattr(past, one.name) for one in fields(past)}, silent=silent)
 
     async def _ends(self, connections: TargetFirst, lane: str, run: str) -> dict[TopicPartition, LogEnd] | None:
         """Return the ends of the logs of a run that was open; ask for them before the ledger is read (`progress_of`).

@@ -183,10 +183,10 @@ class Watcher:
         """Return a job by its id, as long as it is kept."""
         return self._jobs.get(number)
 
-    def answer(self, key: Key, work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
+    def answer(self, key: Key, work: Callable[[FlowWatch], Any], *, fresh_seconds: float, waits: bool = True) -> Answer:
         """Return the last answer to a question about the clusters; an old one is returned while a new one is fetched.
 
-        It waits a moment, because most answers are there at once. `key` names the question.
+        If it `waits`, that is for a moment, because most answers are there at once. `key` names the question.
         """
         self._start()  # the job may have been given to a thread that was about to end
 
@@ -199,7 +199,7 @@ class Watcher:
                 done.set()
                 return done
 
-        return self._answers.answer(key, begin, fresh_seconds=fresh_seconds)
+        return self._answers.answer(key, begin, fresh_seconds=fresh_seconds, waits=waits)
 
     def answer_aside(self, key: Key, work: Callable[[], Any], *, fresh_seconds: float) -> Answer:
         """Return the last answer to a question without a cluster; an old one is returned while a new one is fetched.

@@ -32,10 +32,10 @@ from ferry.reader.flows import Flows
 from ferry.reader.service import Service
 from ferry.reader.watch import FlowPoll, FlowWatch
 from ferry.reader.watcher import Job, Watcher, Watchers
-from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, starting
+from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, series, starting
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.app import page_app
-from ferry_airflow.page.dag_runs import DagRunStory
+from ferry_airflow.page.dag_runs import DagRunStory, Reason
 from ferry_airflow.page.features import records
 from ferry_airflow.page.flows import page_flows
 from ferry_airflow.page.page_state import PageState
@@ -199,6 +199,8 @@ class Desk:
     """Runs of the flow's other DAGs, by DAG and run."""
     reasons: tuple[tuple[str, str], ...] = ()
     """Why tasks of any run have failed."""
+    failures: tuple[Reason, ...] = ()
+    """What tasks of its newest runs kept when they failed, oldest first."""
     audited: list[tuple[object, ...]] = field(default_factory=list)
     triggered: list[tuple[object, ...]] = field(default_factory=list)
     cleared: list[tuple[object, ...]] = field(default_factory=list)
@@ -268,6 +270,8 @@ def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: py
         monkeypatch.setattr(pages, "reasons_of", lambda dag, run: made.reasons)
         first = lambda runs: dict.fromkeys(runs, made.reasons[0][1]) if made.reasons else {}  # noqa: E731
         monkeypatch.setattr(pages, "first_reasons", first)
+        newest = lambda dag, since_ms: [one for one in made.failures if one.at_ms >= since_ms]  # noqa: E731
+        monkeypatch.setattr(series, "newest_reasons", newest)
         monkeypatch.setattr(access, "get_auth_manager", lambda: Keeper(made.refused))
         monkeypatch.setattr(access, "teams_of", lambda dags: {})
         monkeypatch.setattr(page_state, "may_see_faults", lambda user: made.sees_faults)

@@ -9,6 +9,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ferry.clock import wall_ms
+from ferry.features.doctor.rules.clusters import (
+    BrokerFacts,
+    ClusterFacts,
+    Load,
+    PartitionHealth,
+    ShortPartition,
+    Steering,
+)
 from ferry.features.evidence.acts.folder import Checked
 from ferry.features.evidence.rules.chain import Kept
 from ferry.features.evidence.rules.codec import SealedReport
@@ -23,7 +31,7 @@ from ferry.ledger.report import Report
 from ferry.model import Gap, GroupKind, LaneKind, OpenedRun, Pause, Plan, Refusal, RefusalKind, Segment
 from ferry.model.switch import SwitchOutcome, Verb
 from ferry.reader.answering import LaneStory
-from ferry.reader.documents import Answer, Moved
+from ferry.reader.documents import Answer, ClustersStory, ClusterStory, Moved
 from ferry.reader.lag_point import LagPoint
 from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.snapshot import digest_of, topic_rows
@@ -133,7 +141,9 @@ def filled(desk: Desk) -> None:
     )
     answers = _answers(now)
 
-    def answer(key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
+    def answer(
+        key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float, waits: bool = True
+    ) -> Answer:
         none = key[0] == "receipts" and key[1].topic == DEALT_TOPIC
         name = ACTIVE if key == ("run", ACTIVE, "") else key[0]
         return Answer(got=([], 0) if none else answers[name], at_ms=now)
@@ -210,6 +220,7 @@ def _answers(now: int) -> dict[str, Any]:
     found = Translation(source=place("orders"), target=place("a.orders"), outcome=Exact(offset=7))
     holder = Holder(receipt=RECEIPT, segment=RECEIPT.segments[0], target_offset=7)
     return {
+        "clusters": _clusters(now),
         "run": past,
         ACTIVE: active,
         "receipt": cut,
@@ -238,6 +249,41 @@ def _answers(now: int) -> dict[str, Any]:
             Checked(kept=lost, signed=None, problem="the report before it is missing"),
         ],
     }
+
+
+def _clusters(now: int) -> ClustersStory:
+    """A source of which one broker is dead, and a target that may not be asked everything."""
+    brokers = (
+        BrokerFacts(id=1, address="kafka-1.primary.data-centre.example:9092", rack="eu-west-1a", version=(4, 1)),
+        BrokerFacts(id=2, address="kafka-2.primary.data-centre.example:9092", rack="eu-west-1b", version=(4, 1)),
+        BrokerFacts(id=3, why="it has replicas, and the cluster does not list it: it is down"),
+    )
+    short = (
+        ShortPartition(place=place("orders", 3), offline=True, in_sync=1, replicas=1),
+        ShortPartition(place=place("metrics.of-a-host-with-a-long-name-000", 1), offline=False, in_sync=2, replicas=3),
+    )
+    loads = tuple(Load(broker=node, leads=104 if node < 3 else 0, replicas=208) for node in (1, 2, 3))
+    source = ClusterStory(
+        alias="primary",
+        asked_ms=now - 12_000,
+        facts=ClusterFacts(alias="primary", cluster_id="5L6g3nShT-eMCtK--X86sw", brokers=brokers),
+        steering=Steering(controller=3000, protocol="metadata.version 4.1 (level 27)"),
+        health=PartitionHealth(partitions=208, offline=1, under_replicated=9, short=short, loads=loads),
+    )
+    denied = "The controller is not known: not allowed to describe the quorum of cluster backup: grant DESCRIBE on it."
+    steering = Steering(not_known=(denied,))
+    target = ClusterStory(
+        alias="backup",
+        asked_ms=now - 12_000,
+        facts=ClusterFacts(
+            alias="backup", cluster_id="Tm90IGEgcmVhbCBpZCBhdA", brokers=(replace(brokers[0], rack=""),)
+        ),
+        steering=steering,
+        why="cluster backup at h:9092 does not answer within 5 s (Connection refused): check the address, the port and"
+        " the security settings",
+        not_known="which topics the flow takes is not known.",
+    )
+    return ClustersStory(source=source, target=target)
 
 
 def _record(card: str) -> OneRecord:

@@ -47,7 +47,8 @@ def test_a_run_has_one_word_wherever_it_is_told(desk: Desk, minutes: int, word: 
     desk.watcher.amend(never_ran=False)
     for path in ("/", f"{HERE}/", f"{HERE}/runs", f"{HERE}/run/r1"):
         badges = re.findall(r'class="badge \w+">([^<]+)<', desk.page(path))
-        assert {one for one in badges if not one.startswith("1 ")} == {word}, path
+        of_clusters = "asking"
+        assert {one for one in badges if not one.startswith("1 ")} - {of_clusters} == {word}, path
     (told,) = desk.client.get(f"/api{HERE}/series").json()["runs"]
     assert told["state"] == word
 

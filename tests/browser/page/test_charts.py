@@ -14,16 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import expect
 
+from ferry.clock import wall_ms
 from ferry.ledger.ledger import UNREAD
 from ferry.reader.documents import RunDigest
 from ferry.reader.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, MeasuredSpans, followed
 from ferry.reader.status import rows_of
 from ferry.reader.watch import FlowPoll
 from ferry_airflow.page import filters as shown_as
+from ferry_airflow.page.dag_runs import Reason
 from tests.airflow.page.conftest import HERE, TEXT, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
 from tests.airflow.page.values import digest
+from tests.browser.page.test_accessibility import violations
 from tests.chromium import chromium
 
 HOUR_MS = 3_600_000
@@ -266,6 +269,33 @@ def test_an_active_run_is_drawn_until_now_though_it_has_written_nothing(desk: De
         if path == f"{HERE}/":
             took = page.locator("figure[data-chart=timeline] tbody tr").first
             expect(took).to_contain_text(re.compile(r"20 min( \d+ s)? so far"))
+
+
+def test_outages_that_runs_have_seen_are_bands_and_a_list_that_stays_open(desk: Desk) -> None:
+    now = wall_ms()
+    why = "cluster primary at h:9092 does not answer within 60 s (refused): check the address"
+    desk.failures = tuple(Reason(run="r2", at_ms=now - at * 60_000, text=why) for at in (40, 30))
+    runs = [
+        replace(digest(run), generation=at, started_ms=now - at * 60_000, ended_ms=now - at * 60_000)
+        for run, at in (("r1", 50), ("r3", 20))
+    ]
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), runs[::-1])
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/?range=1h")
+        spells = page.locator("#spells")
+        spells.locator("summary").click()
+        expect(spells.locator("li")).to_have_count(1)
+        expect(spells.locator("li")).to_contain_text("began after")
+        expect(spells.locator("li")).to_contain_text("ended before")
+        plot = page.locator("figure[data-chart=lag] .plot")
+        expect(plot).to_have_attribute("aria-label", re.compile("primary did not answer from .* ended before"))
+        bands = plot.evaluate("(plot) => plot.layout.shapes.filter((one) => one.y1 === 1).map((one) => one.opacity)")
+        assert bands == [0.4, 1, 0.4]
+        assert violations(page) == []
+        desk.failures = ()
+        desk.watcher.see(FlowPoll(view=UNREAD, lags=None, troubles={"backup": "silent"}), runs[::-1])
+        expect(spells.locator("li")).to_contain_text("backup did not answer")
+        expect(spells.locator("li")).to_be_visible()
 
 
 def test_a_bar_and_its_line_in_the_table_lead_to_the_run(desk: Desk) -> None:

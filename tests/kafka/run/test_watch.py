@@ -58,6 +58,20 @@ def test_each_look_has_what_came_since_and_receipts_come_in_pages(
         assert back.outcome == Exact(offset=part.source_start + 1)
         assert watch.lanes() == []
 
+        clusters = watch.clusters()
+        for story in (clusters.source, clusters.target):
+            assert story.facts
+            assert story.health
+            assert story.steering
+            assert story.facts.answering == len(story.facts.brokers) > 0
+            assert all(one.version for one in story.facts.brokers)
+            assert story.steering.controller is not None
+            assert story.steering.protocol.startswith("metadata.version")
+            assert (story.steering.not_known, story.not_known, story.why) == ((), "", "")
+            assert (story.health.offline, story.health.under_replicated) == (0, 0)
+        assert clusters.source.health
+        assert clusters.source.health.partitions == 2
+
 
 def test_a_lane_is_looked_into_run_by_run_down_to_its_segments(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str

@@ -17,7 +17,8 @@ from ferry.commands.support_bundle import without
 from ferry.errors import Refused, Retryable
 from ferry.features.doctor.acts import machine
 from ferry.features.doctor.cli.doctor import doctor_json
-from ferry.features.doctor.rules.findings import ClusterFacts, of_cluster
+from ferry.features.doctor.rules.clusters import BrokerFacts, ClusterFacts
+from ferry.features.doctor.rules.findings import of_cluster
 from ferry.messages.catalogue import sentence
 from ferry.model import code_of
 from ferry.model.finding import Grade, failed, unknown
@@ -139,8 +140,22 @@ def test_people_see_what_failed_in_the_end(made: World, capsys: pytest.CaptureFi
     ],
 )
 def test_a_cluster_that_is_too_old_fails(side: str, version: tuple[int, ...] | None, grade: Grade) -> None:
-    facts = ClusterFacts(alias="a", cluster_id="x", brokers=3, version=version, transaction_version=0)
+    brokers = (
+        BrokerFacts(id=1, address="h:9092", version=version),
+        BrokerFacts(id=2, address="i:9092", version=(9, 9)),
+    )
+    facts = ClusterFacts(alias="a", cluster_id="x", brokers=brokers if version else brokers[:1])
     assert of_cluster("a->b", side, facts).grade is grade
+
+
+def test_a_broker_that_is_listed_and_does_not_answer_is_a_warning() -> None:
+    brokers = (BrokerFacts(id=1, address="h:1", version=(4, 1)), BrokerFacts(id=2, address="i:1", why="no answer"))
+    found = of_cluster("a->b", "source", ClusterFacts(alias="a", cluster_id="x", brokers=brokers))
+    assert found.grade is Grade.WARN
+    assert "broker 2 at i:1" in found.message
+    assert (
+        of_cluster("a->b", "target", ClusterFacts(alias="a", cluster_id="x", brokers=brokers[:1])).grade is Grade.PASS
+    )
 
 
 def test_one_cluster_under_two_aliases_fails_with_its_code(made: World) -> None:

@@ -97,7 +97,9 @@ class AtOnce(Watcher):
     def _start(self) -> None:
         pass
 
-    def answer(self, key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
+    def answer(
+        self, key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float, waits: bool = True
+    ) -> Answer:
         try:
             return Answer(got=work(FlowWatch(self.flow, patience_s=3.0)), at_ms=wall_ms())
         except Refused as error:

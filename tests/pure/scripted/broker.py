@@ -184,12 +184,29 @@ class Brokers(Coordinators, Partitions):
     def _ApiVersions(self, asked: Asked) -> Any:  # noqa: N802 - the request's name
         kind = metadata.ApiVersionsResponse
         keys = _versions(type(self))  # type: ignore[arg-type]  # mypy takes the class for an object of it
-        feature = kind.FinalizedFeatureKey(
-            name="transaction.version", max_version_level=self.version, min_version_level=0
-        )
+        if "metadata.version" not in self.features:
+            keys = [one for one in keys if one.api_key != admin.DescribeQuorumRequest.API_KEY]
+        features = [
+            kind.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=0)
+            for name, level in ({"transaction.version": self.version} | self.features).items()
+        ]
         return kind(
-            error_code=0, api_keys=keys, supported_features=[], finalized_features=[feature], finalized_features_epoch=1
+            error_code=0, api_keys=keys, supported_features=[], finalized_features=features, finalized_features_epoch=1
         )
+
+    def _DescribeQuorum(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.DescribeQuorumResponse
+        part = kind.TopicData.PartitionData(
+            partition_index=0,
+            error_code=0,
+            leader_id=self.quorum_leader,
+            leader_epoch=1,
+            high_watermark=1,
+            current_voters=[],
+            observers=[],
+        )
+        name = asked.request.topics[0].topic_name
+        return kind(error_code=0, topics=[kind.TopicData(topic_name=name, partitions=[part])], nodes=[])
 
     def _Metadata(self, asked: Asked) -> Any:  # noqa: N802
         kind = metadata.MetadataResponse
@@ -211,7 +228,7 @@ class Brokers(Coordinators, Partitions):
                     partition_index=place.partition,
                     leader_id=leader,
                     leader_epoch=self.epochs[place],
-                    replica_nodes=list(self.nodes),
+                    replica_nodes=[*self.nodes, *self.lost],
                     isr_nodes=list(self.nodes),
                 )
                 for place, leader in self.leaders.items()

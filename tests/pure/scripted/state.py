@@ -42,6 +42,11 @@ class State:
     """A broker that is taken out has died: it accepts no connection, and answers nothing."""
     version: int = 2
     """Of transactions."""
+    features: dict[str, int] = field(default_factory=dict)
+    """Finalized features other than that of transactions. With `metadata.version` the cluster is one of KRaft."""
+    quorum_leader: int = 1
+    lost: tuple[int, ...] = ()
+    """Brokers that have replicas, and that the metadata does not list: they have died."""
     host: str = HOST
     port: int = 0
     settings: dict[str, str] = field(default_factory=dict)

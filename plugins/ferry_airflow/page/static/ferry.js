@@ -340,17 +340,51 @@
     const away = (ms) => wall(at(middle + ms));
     return { range: [away(-60000), away(60000)], tickvals: [away(-30000), away(0), away(30000)], tickformat: "%H:%M:%S" };
   };
-  // Times in which a cluster did not answer, or something was paused, as bands with their names; and on charts of lag the
-  // runs that had something to copy, at the bottom.
+  // Times in which a cluster did not answer, or something was paused, as bands with their names, and as a list; and on
+  // charts of lag the runs that had something to copy, at the bottom.
   const MOST_NAMED = 6;
   const TONES = { outage: "bad", pause: "held" };
   const named = ({ mark, of }) => (mark === "outage" ? `${of} did not answer` : `${of || "the flow"} was paused`);
+  // An outage in words: when it is known, and what is not known of its beginning and end. Less than a minute is not said.
+  const APART_MS = 60000;
+  const inWords = (spell) => {
+    if (spell.mark === "outage" && spell.from === spell.to) {
+      return `${named(spell)} at some time after ${moment(at(spell.from))}${spell.before === null ? "; whether it has ended is not known" : `, and before ${moment(at(spell.before))}`}`;
+    }
+    const parts = [`${named(spell)} from ${moment(at(spell.from))}${spell.to ? ` to ${moment(at(spell.to))}` : " until now"}`];
+    if (spell.mark !== "outage") return parts[0];
+    if (spell.after === null) parts.push("when it began is not known");
+    else if (spell.from - spell.after > APART_MS) parts.push(`it began after ${moment(at(spell.after))}`);
+    if (spell.to && spell.before === null) parts.push("whether it has ended is not known");
+    else if (spell.to && spell.before - spell.to > APART_MS) parts.push(`it ended before ${moment(at(spell.before))}`);
+    return parts.join("; ");
+  };
+  const MOST_SPELLS = 20;
+  const listed = (data) => {
+    const details = one("[data-spells]");
+    if (!details) return;
+    details.hidden = !data.spells.length;
+    one("summary", details).textContent = `Outages and pauses: ${number(data.spells.length)}`;
+    const newest = [...data.spells].sort((a, b) => b.from - a.from);
+    const texts = newest.slice(0, MOST_SPELLS).map((spell) => `${inWords(spell)}.`);
+    if (newest.length > texts.length) texts.push(`And ${number(newest.length - texts.length)} older ones.`);
+    const lines = texts.map((text) => Object.assign(document.createElement("li"), { textContent: text }));
+    const list = one("ul", details);
+    if (lines.map((line) => line.textContent).join() !== all("li", list).map((line) => line.textContent).join()) list.replaceChildren(...lines);
+  };
   const marks = (data, figure) => {
     const within = (time) => wall(at(Math.min(Math.max(time, data.from), data.to)));
-    const bands = data.spells.map((spell) => ({
-      type: "rect", layer: "below", yref: "paper", y0: 0, y1: 1, x0: within(spell.from), x1: within(spell.to ?? data.to),
-      fillcolor: colour(`${TONES[spell.mark]}-soft`), line: { width: 0 },
-    }));
+    const band = (spell, from, to, opacity) => ({
+      type: "rect", layer: "below", yref: "paper", y0: 0, y1: 1, x0: within(from), x1: within(to),
+      fillcolor: colour(`${TONES[spell.mark]}-soft`), opacity, line: { width: 0 },
+    });
+    // Paler: where it is not known whether the cluster answered.
+    const pale = (spell, from, to) => (spell.mark === "outage" && to - from > APART_MS ? [band(spell, from, to, 0.4)] : []);
+    const bands = data.spells.flatMap((spell) => [
+      ...pale(spell, spell.after ?? spell.from, spell.from),
+      ...(spell.to === spell.from ? [] : [band(spell, spell.from, spell.to ?? data.to, 1)]),
+      ...pale(spell, spell.to ?? data.to, spell.before ?? data.to),
+    ]);
     const names = data.spells.slice(-MOST_NAMED).map((spell, index) => ({
       x: within(spell.from), xanchor: spell.from > (data.from + data.to) / 2 ? "right" : "left", yref: "paper", y: 1 - index * 0.09, yanchor: "top", showarrow: false,
       text: named(spell), font: { size: 10, color: colour(TONES[spell.mark]) },
@@ -377,7 +411,7 @@
     const recipe = recipes[figure.dataset.chart](data);
     const plot = one(".plot", figure);
     plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}${data.spells.map((spell) => `; ${named(spell)} from ${moment(at(spell.from))}${spell.to ? ` to ${moment(at(spell.to))}` : " on"}`).join("")}; below as a table`);
+    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}${data.spells.map((spell) => `; ${inWords(spell)}`).join("")}; below as a table`);
     asTable(figure, recipe);
     if (!window.Plotly) {
       if (!parsed) return; // it is on its way
@@ -432,6 +466,8 @@
       if (data) draw(figure, data);
       else if (!one(".plot", figure).childNodes.length) empty(figure, "The figures did not come: the page asks again.");
     }
+    const some = [...asked.values()].find(Boolean);
+    if (some) listed(some);
     drawn = figures.map((figure) => [figure, asked.get(queryOf(figure))]).filter(([, data]) => data);
   };
   const queryOf = ({ dataset: { topic, partition } }) => {
@@ -450,7 +486,7 @@
   const OF_SCROLLED = ["tabindex", "role", "aria-label", "data-scrolled"];
   const callbacks = {
     // Charts are drawn here, and what is in a field is the reader's.
-    beforeNodeMorphed: (old) => !(old.matches && old.matches("figure[data-chart], input, select, textarea")),
+    beforeNodeMorphed: (old) => !(old.matches && old.matches("figure[data-chart], [data-spells], input, select, textarea")),
     beforeAttributeUpdated: (name, element) =>
       !(name === "open" && element.tagName === "DETAILS") && !(name === "aria-describedby" && element === explained) && !(element.dataset.scrolled && OF_SCROLLED.includes(name)),
   };

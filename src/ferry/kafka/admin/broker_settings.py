@@ -22,10 +22,14 @@ async def broker_settings(cluster: Cluster, names: Sequence[str]) -> dict[int, d
 
     Raises NotPermitted when this login may not see them, and Unreachable when a broker keeps answering with errors.
     """
-    return {node: await cluster.retrying(partial(_of_broker, cluster, node, names)) for node in cluster.brokers}
+    return {node: await cluster.retrying(partial(settings_of_broker, cluster, node, names)) for node in cluster.brokers}
 
 
-async def _of_broker(cluster: Cluster, node: int, names: Sequence[str]) -> dict[str, str]:
+async def settings_of_broker(cluster: Cluster, node: int, names: Sequence[str]) -> dict[str, str]:
+    """Return the settings of `names` that one broker has.
+
+    Raises NotPermitted when this login may not see them, and Retryable when the broker answers with an error.
+    """
     resource = DescribeConfigsRequest.DescribeConfigsResource
     request: Any = DescribeConfigsRequest(
         resources=[resource(resource_type=_BROKER, resource_name=str(node), configuration_keys=list(names))],

@@ -105,6 +105,11 @@ class Cluster:
         self.denied: set[str] = set()
         """Topics that this login may not see, whether they exist or not; only what was asked for by name is in it."""
         self.cluster_id = ""
+        self.controller: int | None = None
+        """The broker that the metadata names as the controller. With KRaft it is any broker, which passes requests on.
+
+        None: the metadata names none.
+        """
         self.transaction_version = 0
         self.throttled_s = 0.0
         """Time for which brokers asked for a pause (KIP-219); pauses that overlap count once."""
@@ -153,10 +158,10 @@ class Cluster:
         return tuple(f"{broker.host}:{broker.port}" for broker in brokers)
 
     @property
-    def broker_version(self) -> tuple[int, ...] | None:
-        """The newest Kafka, major and minor, whose requests the first broker supports; None when it did not say."""
-        version: tuple[int, ...] | None = self._manager.broker_version
-        return version
+    def racks(self) -> tuple[str, ...]:
+        """The brokers' racks, by broker id; empty for a broker without one."""
+        brokers = sorted(self._manager.cluster.brokers(), key=lambda broker: int(broker.node_id))
+        return tuple(broker.rack or "" for broker in brokers)
 
     async def submit(
         self,
@@ -335,6 +340,7 @@ class Cluster:
         """Remember the topics of an answer. Return them, and the names of those that this login may not see."""
         self._manager.cluster.update_metadata(answer)
         self.cluster_id = answer.cluster_id or ""
+        self.controller = answer.controller_id if answer.controller_id in self.brokers else None
         found = {
             topic.name: _topic_info(topic)
             for topic in answer.topics

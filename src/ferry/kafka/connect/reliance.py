@@ -107,6 +107,11 @@ CALLED = (
         ("ctx", "var_name", "indent"),
         "Ferry's code is emitted by it",
     ),
+    Part(
+        "kafka.protocol.broker_version_data.BrokerVersionData",
+        ("broker_version", "api_versions"),
+        "the version of a broker by its requests",
+    ),
     Part("kafka.net.sasl.register_sasl_mechanism", ("name", "klass", "overwrite"), "logins by Kerberos"),
     Part("kafka.net.sasl.get_sasl_mechanism", ("name",), "logins by Kerberos"),
     Part("kafka.net.sasl.abc.SaslMechanism", (), "logins by Kerberos"),

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
+from ferry.features.doctor.acts.brokers import ask_brokers
 from ferry.features.doctor.rules.findings import (
-    ClusterFacts,
     of_cluster,
     of_first_run,
     of_readiness,
 )
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
-from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.checks import flow_checks
 from ferry.lane.connections import EitherSide
 from ferry.lane.session import one_cluster
@@ -56,7 +56,7 @@ def _of_both(flow: FlowConfig, connections: EitherSide) -> Iterator[Finding]:
         if cluster.alias in connections.down:
             yield failed(name, side, connections.down[cluster.alias])
         else:
-            seen[side] = facts_of(cluster)
+            seen[side] = connections.run(partial(ask_brokers, cluster)).facts
             yield of_cluster(name, side, seen[side])
     if len(seen) == len(clusters):
         same = one_cluster(flow, seen["source"].cluster_id, seen["target"].cluster_id)
@@ -64,17 +64,6 @@ def _of_both(flow: FlowConfig, connections: EitherSide) -> Iterator[Finding]:
             yield failed(name, "clusters", same)
     for check in flow_checks():
         yield from check(flow, connections)
-
-
-def facts_of(cluster: Cluster) -> ClusterFacts:
-    """Return what an open cluster has answered."""
-    return ClusterFacts(
-        alias=cluster.alias,
-        cluster_id=cluster.cluster_id,
-        brokers=len(cluster.brokers),
-        version=cluster.broker_version,
-        transaction_version=cluster.transaction_version,
-    )
 
 
 def _of_runs(flow: FlowConfig, patience_s: float) -> Iterator[Finding]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ferry.config.text.problem import Problem, Severity
+from ferry.features.doctor.rules.clusters import ClusterFacts, written_version
 from ferry.messages.refusals import words_of
 from ferry.model import Refusal, with_text
 from ferry.model.check import Check
@@ -16,17 +16,6 @@ FILE = "file"
 MACHINE = "machine"
 OLDEST = {"source": (1, 1), "target": (2, 8)}
 """The oldest Kafka that each side may have, major and minor (docs/support-matrix.md)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterFacts:
-    """What a cluster answered. `version` is the newest Kafka whose requests its broker supports, None: not known."""
-
-    alias: str
-    cluster_id: str
-    brokers: int
-    version: tuple[int, ...] | None
-    transaction_version: int
 
 
 _GRADES = {
@@ -64,18 +53,29 @@ def of_problems(file: str, problems: Collection[Problem], flows: int) -> list[Fi
 
 
 def of_cluster(flow: str, side: str, facts: ClusterFacts) -> Finding:
-    """Return what a cluster's answer shows."""
-    version = "an unknown version" if facts.version is None else ".".join(map(str, facts.version))
+    """Return what the answers of a cluster's brokers show."""
+    versions = facts.versions
+    version = (
+        " to ".join(dict.fromkeys(map(written_version, (versions[0], versions[-1]))))
+        if versions
+        else "an unknown version"
+    )
+    count = count_of(len(facts.brokers), "broker")
     message = (
-        f"cluster {facts.alias} ({facts.cluster_id}) answers: {count_of(facts.brokers, 'broker')}, Kafka {version}, "
+        f"cluster {facts.alias} ({facts.cluster_id}) answers: {count}, Kafka {version}, "
         f"transaction.version {facts.transaction_version}"
     )
+    silent = [one for one in facts.brokers if not one.answers]
     grade = Grade.PASS
-    if facts.version is None:
+    if not versions:
         grade, message = Grade.UNKNOWN, f"{message}; see with kafka-broker-api-versions.sh that Ferry supports it"
-    elif facts.version < OLDEST[side]:
-        oldest = ".".join(map(str, OLDEST[side]))
+    elif versions[0] < OLDEST[side]:
+        oldest = written_version(OLDEST[side])
         grade, message = Grade.FAIL, f"{message}; upgrade it: a {side} needs Kafka {oldest} or newer"
+    elif silent:
+        named = several([f"broker {one.id} at {one.address}" for one in silent])
+        grade = Grade.WARN
+        message = f"{message}, but {named} did not answer ({silent[0].why}): look at its log and advertised.listeners"
     return Finding(about=flow, check=side, grade=grade, message=message)
 
 

@@ -1,0 +1,122 @@
+"""The cards of a flow's clusters: a badge, what is not well or not known, and the brokers; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ferry.features.doctor.rules.clusters import MOST_SHOWN, BrokerFacts, Load, written_version
+from ferry.model import Flow
+from ferry.reader.documents import Answer, ClusterStory, Line
+from ferry_airflow.page.filters import counted
+from ferry_airflow.page.run_words import Badge, Condition
+
+MOST_BROKERS = 50
+"""Brokers in the table of a card, those that do not answer first; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRow:
+    """A broker with its part in the flow's partitions; None: not known."""
+
+    facts: BrokerFacts
+    load: Load | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterCard:
+    """A cluster of a flow as its card shows it."""
+
+    side: str
+    story: ClusterStory
+    badge: Badge
+    lines: tuple[Line, ...]
+    more_partitions: int
+    """Partitions that are not in sync, and that no line names."""
+    brokers: tuple[BrokerRow, ...]
+    more_brokers: int
+    version: str
+    """The versions of its brokers, oldest and newest; empty: not known."""
+    controller: str
+    """Empty: not known."""
+    has_racks: bool
+
+
+def cards_of(flow: Flow, answer: Answer) -> tuple[ClusterCard, ClusterCard]:
+    """Return the cards of both clusters; without an answer nothing of them is known."""
+    sides = {"source": ClusterStory(alias=flow.source), "target": ClusterStory(alias=flow.target)}
+    if answer.got is not None:
+        sides = {"source": answer.got.source, "target": answer.got.target}
+    return _card("source", sides["source"], answer), _card("target", sides["target"], answer)
+
+
+def _card(side: str, story: ClusterStory, answer: Answer) -> ClusterCard:
+    brokers = story.facts.brokers if story.facts else ()
+    loads = {one.broker: one for one in story.health.loads} if story.health else {}
+    rows = [
+        BrokerRow(facts=one, load=loads.get(one.id, Load(broker=one.id)) if story.health else None)
+        for one in sorted(brokers, key=lambda one: (one.answers, one.id))
+    ]
+    versions, health = story.facts.versions if story.facts else (), story.health
+    return ClusterCard(
+        side=side,
+        story=story,
+        badge=_badge(story, answer),
+        lines=tuple(_lines(story, answer)),
+        more_partitions=health.offline + health.under_replicated - len(health.short) if health else 0,
+        brokers=tuple(rows[:MOST_BROKERS]),
+        more_brokers=len(rows[MOST_BROKERS:]),
+        version=" to ".join(dict.fromkeys(map(written_version, (versions[0], versions[-1])))) if versions else "",
+        controller=_controller(story),
+        has_racks=any(one.rack for one in brokers),
+    )
+
+
+def _badge(story: ClusterStory, answer: Answer) -> Badge:
+    """Return the worst that is known of a cluster, in a word."""
+    facts, health = story.facts, story.health
+    if story.why:
+        return Badge(condition=Condition.BAD, word="does not answer")
+    if facts is None:
+        return Badge(condition=Condition.UNKNOWN, word="asking" if answer.waiting else "not known")
+    if health is not None and health.offline:
+        return Badge(condition=Condition.BAD, word="offline partitions")
+    if facts.answering < len(facts.brokers):
+        return Badge(condition=Condition.WARN, word="not all brokers answer")
+    if health is not None and health.under_replicated:
+        return Badge(condition=Condition.WARN, word="under-replicated")
+    return Badge(condition=Condition.GOOD, word="answers")
+
+
+def _controller(story: ClusterStory) -> str:
+    node = story.steering.controller if story.steering else None
+    if node is None:
+        return ""
+    is_broker = story.facts is not None and any(one.id == node for one in story.facts.brokers)
+    return f"broker {node}" if is_broker else f"node {node}"
+
+
+def _lines(story: ClusterStory, answer: Answer) -> Iterator[Line]:
+    """Yield what is not well, then what is not known."""
+    if story.why:
+        yield Line(condition=Condition.BAD, word="no answer", text=story.why)
+    silent = [one for one in (story.facts.brokers if story.facts else ()) if not one.answers]
+    for broker in silent[:MOST_SHOWN]:
+        where = f" at {broker.address}" if broker.address else ""
+        yield Line(condition=Condition.BAD, word="no answer", text=f"Broker {broker.id}{where}: {broker.why}.")
+    if more := len(silent[MOST_SHOWN:]):
+        yield Line(condition=Condition.BAD, word="no answer", text=f"{counted(more, 'other broker')}.")
+    for one in story.health.short if story.health else ():
+        in_sync = f"{one.in_sync} of {counted(one.replicas, 'replica')} in sync"
+        yield Line(
+            condition=Condition.BAD if one.offline else Condition.WARN,
+            word="offline" if one.offline else "under-replicated",
+            text=f"{one.place} has {'no leader, and ' if one.offline else ''}{in_sync}.",
+        )
+    if answer.error and not story.why:
+        yield Line(condition=Condition.UNKNOWN, word="not asked", text=answer.error)
+    if story.not_known:
+        text = f"The state of the flow's partitions is not known: {story.not_known}"
+        yield Line(condition=Condition.UNKNOWN, word="not known", text=text)
+    for text in story.steering.not_known if story.steering else ():
+        yield Line(condition=Condition.UNKNOWN, word="not known", text=text)

@@ -1,5 +1,10 @@
-"""Ferry's plugin, for an Airflow whose plugins folder is this one; a wheel names it as an entry point."""
+"""Ferry's plugin, for an Airflow whose plugins folder is this one.
 
-from ferry_airflow.plugin import FerryPlugin
+A wheel, and an installation of the checkout, name the plugin as an entry point. Where Ferry is installed as well,
+nothing is here: Airflow shows an import error for a plugin that it finds twice.
+"""
 
-__all__ = ["FerryPlugin"]
+from importlib.metadata import entry_points
+
+if not entry_points(group="airflow.plugins", name="ferry"):
+    from ferry_airflow.plugin import FerryPlugin  # noqa: F401 - Airflow looks for it here

@@ -182,7 +182,7 @@ def _paused(seen: Status) -> Standing | None:
     pause = seen.pause
     if pause is None:
         return None
-    return Standing(condition=Condition.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
+    return Standing(condition=Condition.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why.rstrip('.')}.")
 
 
 def _under_way(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:

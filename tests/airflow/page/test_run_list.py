@@ -19,6 +19,7 @@ from ferry.model import GroupOutcome, OpenedRun
 from ferry.reader.documents import RunDigest
 from ferry.reader.snapshot import digest_of
 from ferry.reader.watch import FlowPoll
+from ferry_airflow.page import filters
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.filters import short_run
 from tests.airflow.page.conftest import HERE, Desk
@@ -26,6 +27,8 @@ from tests.airflow.page.values import digest
 from tests.pure.decide.values import PLAN, refusal, run_of
 
 MINUTE = 60_000
+LATE = "scheduled__2026-01-31T06:00:00+00:00"
+"""A run that began long after that."""
 
 
 def ran(run: str, minutes_ago: int, state: PastState = PastState.SUCCESS, *, idle: bool = False) -> RunDigest:
@@ -113,6 +116,19 @@ def test_the_reason_of_a_run_that_failed_is_in_its_row(desk: Desk) -> None:
     desk.dag = DagState(known=True, runs=(failed,))
     page = desk.page(f"{HERE}/runs")
     assert desk.reasons[0][1] in page[page.index('<tr id="run:p1"') :].partition("</tr>")[0]
+
+
+@pytest.mark.parametrize("path", ["runs", f"run/{quote(LATE)}", ""])
+def test_a_sentence_about_a_run_names_it_as_its_row_and_its_title_do(desk: Desk, path: str) -> None:
+    """An id has the time for which Airflow scheduled a run, and names it by that where nothing else is known."""
+    late = ran(LATE, 6, PastState.FAILED)
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), (late,))
+    desk.reasons = (("report", f"1 not copied in run {LATE} of a->b"),)
+    its = DagRunRow(run=LATE, state="failed", queued=None, started=None, ended=datetime.now(UTC), who="")
+    desk.dag = DagState(known=True, runs=(its,))
+    page = html.unescape(desk.page(f"{HERE}/{path}"))
+    (named,) = re.findall(r"not copied in run <span title=[^>]*><time datetime=\"([^\"]+)\"", page)
+    assert named == filters.iso(late.started_ms)
 
 
 @pytest.mark.parametrize(

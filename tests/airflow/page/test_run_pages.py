@@ -138,7 +138,7 @@ def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: D
         *(("warn", "partial"), ("busy", "running")),  # the flow
         *(("busy", "running"), ("warn", "partial")),  # its runs
     ]
-    assert "4\u202f321 <span" in row
+    assert "4\u202f321<small" in row
     assert ">17 <span" not in row
 
 

@@ -304,6 +304,19 @@ def test_the_form_for_a_record_offers_topics_and_partitions_of_the_chosen_side(d
             page.get_by_role("button", name="Cancel").click()
 
 
+def test_the_form_for_a_record_has_what_is_typed_next_to_its_button(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/offsets")
+        given = {"topic": "primary.orders", "partition": "3", "offset": "7"}
+        for name, value in given.items():
+            page.locator(f"#{name}").fill(value)
+        page.locator("#back").select_option("true")
+        page.get_by_role("button", name="Show a record").click()
+        for name, value in (given | {"back": "true"}).items():
+            expect(_field(page, name)).to_have_value(value)
+
+
 def test_only_a_failover_has_the_button_that_warns(desk: Desk) -> None:
     filled(desk)
     colour = "(button) => getComputedStyle(button).backgroundColor"

@@ -14,7 +14,7 @@ from playwright.sync_api import Error, Page, ViewportSize, expect
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
-from tests.browser.page.test_accessibility import BUTTONS, PAGES, violations
+from tests.browser.page.test_accessibility import BUTTONS, PAGES, fill, violations
 from tests.chromium import chromium
 from tests.tiers import PATIENCE, share
 
@@ -53,6 +53,17 @@ ROLES = """() => {
   return wrong.map((one) => one.outerHTML.slice(0, 99));
 }"""
 """Parts of cards without their role, and parts that screen readers cannot find."""
+SMALL = """() => {
+  const fields = "button, select, textarea, input:not([type=checkbox]), summary";
+  const alone = `${fields}, .tabs a, .picks a, .pager a, .picks label`;
+  const titles = "[data-cards] thead a:not(.term), [data-cards] tbody tr > th > a:not(.badge)";
+  const lowest = (one) => one.getBoundingClientRect().height < 43.9;
+  const tiny = (one) => one.matches("input, select, textarea") && parseFloat(getComputedStyle(one).fontSize) < 16;
+  const found = [...document.querySelectorAll(`${alone}, ${titles}`)];
+  const wrong = found.filter((one) => one.checkVisibility() && one.type !== "hidden" && (lowest(one) || tiny(one)));
+  return wrong.map((one) => one.outerHTML.slice(0, 99));
+}"""
+"""What is lower than 44 pixels, and fields with letters so small that Safari enlarges the page."""
 TABLES = """() => [...document.querySelectorAll(".scroll > table")]
   .filter((one) => one.tHead && one.checkVisibility() && !one.closest("figure"))
   .map((one) => getComputedStyle(one.tBodies[0].rows[0]).display)"""
@@ -130,7 +141,7 @@ def test_a_card_names_its_figures_and_keeps_them_when_the_page_is_renewed(desk: 
 
 
 def test_no_page_and_no_dialog_of_a_phone_breaks_a_rule(desk: Desk) -> None:
-    filled(desk)
+    fill(desk)
     wrong: dict[str, Any] = {}
     with served(desk) as address, chromium(viewport=PHONE) as page:
         for path in share(PAGES, 0, 4):
@@ -141,6 +152,35 @@ def test_no_page_and_no_dialog_of_a_phone_breaks_a_rule(desk: Desk) -> None:
                 wrong[f"{path} {name}"] = violations(page) + page.evaluate(WIDER)[1]
                 page.get_by_role("button", name="Cancel").click()
     assert {path: found for path, found in wrong.items() if found} == {}
+
+
+def test_a_finger_hits_what_is_pressed_on_its_own(desk: Desk) -> None:
+    """44 pixels are what Apple asks for, and WCAG 2.5.5. Links in sentences and in cells need fewer."""
+    fill(desk)
+    wrong: dict[str, Any] = {}
+    with served(desk) as address, chromium(viewport=NARROW, has_touch=True) as page:
+        for path in share(PAGES, 2, 4):
+            shown(page, address, path)
+            wrong[path] = page.evaluate(SMALL)
+            for name in BUTTONS.get(path, ()):
+                _pressed(page, name)
+                wrong[f"{path} {name}"] = page.evaluate(SMALL) + page.evaluate(WIDER)[1]
+                page.get_by_role("button", name="Cancel").click()
+    assert {path: found for path, found in wrong.items() if found} == {}
+
+
+def test_a_choice_of_time_and_an_answer_are_where_the_reader_looks(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium(viewport=NARROW, has_touch=True) as page:
+        shown(page, address, f"{HERE}/")
+        page.get_by_role("link", name="15 min").tap()
+        page.wait_for_url("**range=15m*")
+        expect(page.locator("#time")).to_be_in_viewport()
+        shown(page, address, f"{HERE}/offsets")
+        page.locator("#topic").fill("orders")
+        page.locator("#offset").fill("7")
+        page.get_by_role("button", name="Look up").tap()
+        expect(page.locator("#other-offset")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

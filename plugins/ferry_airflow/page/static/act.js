@@ -538,7 +538,9 @@
     if (!button) return;
     const here = button.closest("[data-flow]").dataset.flow;
     const verb = button.dataset.ask;
-    const question = questions[verb](button.dataset.topic || "", button.dataset);
+    // Next to the fields of a form, what is typed there is asked for.
+    const of = { ...button.dataset, ...(button.form ? Object.fromEntries(new FormData(button.form)) : {}) };
+    const question = questions[verb](of.topic || "", of);
     asked = question;
     waits(false);
     cleared();

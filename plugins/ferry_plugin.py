@@ -7,4 +7,4 @@ nothing is here: Airflow shows an import error for a plugin that it finds twice.
 from importlib.metadata import entry_points
 
 if not entry_points(group="airflow.plugins", name="ferry"):
-    from ferry_airflow.plugin import FerryPlugin  # noqa: F401 - Airflow looks for it here
+    from ferry_airflow.plugin import FerryPlugin  # noqa: F401 - Airflow reads it here

@@ -54,7 +54,7 @@ def senders(view: LedgerView, lane: str) -> list[Sender]:
     kept, rebuilt = busy_runs(view, lane), newest_rebuild(view)
     if len(kept) >= KEPT_RUNS and kept[0].generation > stopped:
         found.append(Sender(after=kept[0].generation, ends=None))
-    if rebuilt is not None and rebuilt.offset > stopped:
+    if rebuilt is not None and rebuilt.offset >= stopped:
         found.append(Sender(after=next((one for one in generations if one > rebuilt.offset), None), ends=None))
     for run, generation in busy:
         if generation < stopped:

@@ -8,7 +8,7 @@ compare a batch with the last one of its producer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
@@ -43,7 +43,7 @@ class Returning:
     source_cluster_id: str = ""
     others: Mapping[TopicPartition, str] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
-    """Topics of the target that were created again, and are empty: all is copied to them, from the beginning."""
+    """Topics of the target that were created again: the lane copies all to them, from the beginning."""
 
     @property
     def is_new(self) -> bool:
@@ -89,8 +89,8 @@ async def look_returning(
     """Return where a lane continues, from what both clusters show. It is used on the connections' event loop.
 
     `cuts` are the offsets up to which both are to have the same records, by target partition. Topics have one name on
-    both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has. Raises Refused
-    while a batch of the lane may arrive, from before clients were moved to its target. Raises Unreachable.
+    both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has. Raises Refused while a batch
+    of the lane may arrive, from before clients were moved to its target. Raises Unreachable.
     """
     used = {place: cut for place, cut in cuts.items() if cut}
     if not used:
@@ -103,7 +103,7 @@ async def look_returning(
         late = await look_late(target, both.ledger.place, both.cache, lane, fenced=fenced)
         if late.until:
             raise Refused(late.sentence(target.alias, begun=fenced >= 0))
-    anew = await _made_anew(both, left, last_receipts(view, lane).keys() | known.keys())
+    anew = await _made_anew(both, view, lane, left)
     found = await _at_cut(both, {place: cut for place, cut in left.items() if place.topic not in anew})
     new = {place: used[place] for place, why in found.items() if not why}
     return Returning(
@@ -117,10 +117,14 @@ async def look_returning(
 
 
 async def _made_anew(
-    both: FlowConnections, places: Collection[TopicPartition], written: Collection[TopicPartition]
+    both: FlowConnections, view: LedgerView, lane: str, cuts: Mapping[TopicPartition, int]
 ) -> set[str]:
-    """Return the topics of the target that are empty. `written`: partitions to which the lane has written already."""
-    topics = {place.topic for place in places} - {place.topic for place in written}
+    """Return the topics of the target that have nothing but what the lane has copied to them from their beginning.
+
+    They were created again. The lane has begun them if the step is done again, because its runs may have begun.
+    """
+    receipts = last_receipts(view, lane)
+    topics = {place.topic for place in cuts} - {place.topic for place in continued(view, lane)}
     there = await both.target.refresh(topics) if topics else {}
     asked = [
         TopicPartition(topic=name, partition=number)
@@ -129,7 +133,16 @@ async def _made_anew(
         for number in info.partitions
     ]
     ends = await listed_offsets(both.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)
-    return {place.topic for place in asked} - {place.topic for place in asked if ends.found.get(place) != 0}
+
+    def is_own(place: TopicPartition) -> bool:
+        end, last = ends.found.get(place), receipts.get(place)
+        if last is None:
+            return end == 0
+        return last.target_topic_id == there[place.topic].id_text and last.target_next == end
+
+    own = {place.topic for place in asked} - {place.topic for place in asked if not is_own(place)}
+    whole = {name for name in own if all(ends.found.get(one) == cut for one, cut in cuts.items() if one.topic == name)}
+    return own - whole
 
 
 async def _at_cut(both: FlowConnections, cuts: Mapping[TopicPartition, int]) -> dict[TopicPartition, str]:

@@ -405,7 +405,7 @@ class Way(World):
         super().fail_over(kept)
         if self is self.both.primary:
             del self.both.truth[self.target.end :]
-        elif self.stray_from is not None and self.target.end <= self.stray_from:
+        elif self.stray_from is not None and self.target.end <= self.stray_from >= self.both.cut:
             self.stray_from = None
 
     def check(self) -> None:

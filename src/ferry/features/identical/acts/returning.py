@@ -89,8 +89,10 @@ async def look_returning(
     """Return where a lane continues, from what both clusters show. It is used on the connections' event loop.
 
     `cuts` are the offsets up to which both are to have the same records, by target partition. Topics have one name on
-    both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has. Raises Refused while a batch
-    of the lane may arrive, from before clients were moved to its target. Raises Unreachable.
+    both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has.
+
+    Raises Refused while a batch of the lane may arrive, from before clients were moved to its target. Raises
+    Unreachable.
     """
     used = {place: cut for place, cut in cuts.items() if cut}
     if not used:

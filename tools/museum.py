@@ -1,7 +1,7 @@
 """Record ledgers as this version of Ferry writes them, with its answers, for tests/pure/decide/test_museum.py.
 
 ```
-python tools/museum.py tests/pure/decide/museum/2026-11-29
+python tools/museum.py tests/pure/decide/museum/2026-11-30
 ```
 
 Two brokers with an authorizer are started, and stopped at the end. Each function of `SCENARIOS` is a flow on them; its
@@ -56,6 +56,11 @@ SMALL = {
     "ferry.lane.pruning.FOR_EACH_SLICE": 0,
 }
 """With these a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
+LATE_OVER = {
+    "ferry.features.identical.rules.late.LEASE_MS": 0,
+    "ferry.features.identical.rules.late.MARGIN_MS": -86_400_000,
+}
+"""With these no batch can arrive late: a ledger that has forgotten runs makes switches wait for such batches."""
 BROKER = {
     "log.retention.check.interval.ms": "86400000",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -462,16 +467,57 @@ def identical(begin: Begin, here: RunningCluster, there: RunningCluster) -> None
     one.close()
 
 
-SCENARIOS = (copied, switched, adopted, guarded, dealt, pruned, followed, begun, identical)
+def returned(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
+    """Record a switchover and a failback with identical offsets, and a run after them.
+
+    What `look` translates is all of this flow. Translations of clients' records need the ledger of the flow back, too.
+    """
+    one = begin(
+        aliases=("shore", "isle"),
+        topics={"ferries": 1},
+        settings={
+            "isle->shore.enabled": "true",
+            "ferry.offsets": "identical",
+            "ferry.offsets.may.lose": "true",
+            "replication.policy.class": IDENTITY,
+            "ferry.switch.redirect.command": "true",
+        },
+    )
+    back = "isle->shore"
+    one.ferry("pause", back, "--why", "standby", keep=False)
+    one.send("ferries", 32)
+    one.run("run-1")
+    words = one.flow, "--approve-by", "bob", "--quiet-seconds", "0.6"
+    with replaced(LATE_OVER):
+        one.ferry("switchover", *words, "--id", "s-1", keep=False)
+        send(producer(there), "ferries", numbered(6, size=20, start=100))
+        one.ferry("run", back, "--run", "back-1", keep=False)
+        one.ferry("failback", *words, "--id", "s-2", keep=False)
+    one.send("ferries", 4)
+    one.run("run-2")
+    one.send("ferries", 4)
+    one.look()
+    one.ferry("switches", "list", one.flow)
+    one.ferry("switches", "show", one.flow, "s-1")
+    one.close()
+
+
+SCENARIOS = (copied, switched, adopted, guarded, dealt, pruned, followed, begun, identical, returned)
+
+
+@contextlib.contextmanager
+def replaced(numbers: Mapping[str, int]) -> Iterator[None]:
+    """Replace numbers of the code, by their names, for a while."""
+    with contextlib.ExitStack() as stack:
+        for name, value in numbers.items():
+            stack.enter_context(mock.patch(name, value))
+        yield
 
 
 @contextlib.contextmanager
 def small() -> Iterator[None]:
     """Set small numbers for the ledger, while it is written."""
-    with contextlib.ExitStack() as stack:
-        for name, value in SMALL.items():
-            stack.enter_context(mock.patch(name, value))
-        stack.enter_context(mock.patch("socket.gethostname", return_value="desk-7"))
+    with replaced(SMALL), mock.patch("socket.gethostname", return_value="desk-7"):
         yield
 
 

@@ -6,11 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
+from ferry.features.identical.rules import late
 from ferry.model.switch import Step, SwitchOutcome, Verb, next_step
-from tests.harness import committed_offsets, create_topic, delete_topic, read_topic
+from tests.harness import (
+    Message,
+    committed_offsets,
+    create_topic,
+    delete_topic,
+    read_topic,
+    send,
+    wait_until,
+    watermark,
+)
+from tests.kafka.identical.test_transactions import transactional
 from tests.kafka.run.switching import (
     IDENTITY,
     OPTIONS,
@@ -22,6 +34,7 @@ from tests.kafka.run.switching import (
     switch_killed_at_every_change,
 )
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 
 def both_ways(source: RunningCluster, target: RunningCluster, topic: str, **more: str) -> tuple[Pair, Clients]:
@@ -94,6 +107,14 @@ def moved(
     """
     old, new = (pair.here, pair.there) if verb is Verb.SWITCHOVER else (pair.there, pair.here)
     before = committed_offsets(old, clients.group, clients.topic, PARTITIONS)
+    moved_by(pair, verb, switch, dies=dies)
+    assert committed_offsets(new, clients.group, clients.topic, PARTITIONS) == before
+    clients.produce(new, 12)
+    clients.consume(new, [clients.topic], read)
+
+
+def moved_by(pair: Pair, verb: Verb, switch: str, *, dies: bool = False) -> None:
+    """A switch is finished, and has started the flow back. Both sides are the same."""
     if dies:
         state = switch_killed_at_every_change(pair, verb, switch, OPTIONS)
     else:
@@ -104,9 +125,6 @@ def moved(
     assert state.end.outcome is SwitchOutcome.FINISHED
     assert state.fact(Step.REVERSE, "started")
     assert same(pair)
-    assert committed_offsets(new, clients.group, clients.topic, PARTITIONS) == before
-    clients.produce(new, 12)
-    clients.consume(new, [clients.topic], read)
 
 
 def same(pair: Pair) -> bool:
@@ -157,3 +175,71 @@ def test_after_a_failover_with_loss_topics_are_made_anew_and_clients_return(
     moved(pair, clients, Verb.SWITCHOVER, "out-2")
     moved(pair, clients, Verb.FAILBACK, "back-2")
     assert sorted(clients.read) == sorted(one for one in clients.produced if one not in lost)
+
+
+@pytest.mark.timeout(300)
+def test_what_clients_write_in_transactions_has_one_numbering_there_and_back(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first transaction after each move is aborted, so the lane begins with a marker. One run copies all."""
+    pair, clients = both_ways(source_cluster, target_cluster, topic)
+    file = tmp_path / "pair.properties"
+    file.write_text(pair.text)
+    here, there = (transactional(cluster, f"writer-{topic}") for cluster in (source_cluster, target_cluster))
+    transact(source_cluster, here, clients, "cac")
+    run_once(pair, pair.flow, file)
+    monkeypatch.setattr(late, "LEASE_MS", 0)
+    monkeypatch.setattr(late, "MARGIN_MS", -86_400_000)  # as if the time were over in which a marker may be late
+    moved_by(pair, Verb.SWITCHOVER, "out-1")
+    transact(target_cluster, there, clients, "acac")
+    clients.consume(target_cluster, [topic], 9)
+    run_once(pair, pair.back, file)
+    moved_by(pair, Verb.FAILBACK, "back-1")
+    transact(source_cluster, here, clients, "aca")
+    run_once(pair, pair.flow, file)
+    rows = [row for some in read_topic(target_cluster.bootstrap, topic).values() for row in some]
+    assert sorted(row[2] or b"" for row in rows) == sorted(clients.produced)
+    clients.consume(source_cluster, [topic])
+    assert sorted(clients.read) == sorted(clients.produced)
+    for flow in (pair.flow, pair.back):
+        for how in ((), ("--without-ledger",)):
+            answer = ferry("verify", flow, *how, "--json", config=file)
+            found = answer.json("verify")
+            assert (answer.code, found["differences"], found["records"]) == (0, [], len(rows)), answer.out
+
+
+def transact(cluster: RunningCluster, client: Producer, clients: Clients, ends: str) -> None:
+    """Clients write a transaction for each letter: `c` is committed, `a` is aborted. Each has two records a partition.
+
+    Those of committed transactions are produced.
+    """
+    before = [watermark(cluster, clients.topic, number) for number in range(PARTITIONS)]
+    for number, end in enumerate(ends):
+        values = [f"{len(clients.produced)}-{number}-{at}".encode() for at in range(2 * PARTITIONS)]
+        client.begin_transaction()
+        messages = [Message(value=value, partition=at % PARTITIONS) for at, value in enumerate(values)]
+        send(client, clients.topic, messages)
+        if end == "c":
+            client.commit_transaction(ANSWER_S)
+            clients.produced += values
+        else:
+            client.abort_transaction(ANSWER_S)
+    after = [offset + 3 * len(ends) for offset in before]
+    wait_until(
+        lambda: [watermark(cluster, clients.topic, number) for number in range(PARTITIONS)] == after,
+        "the markers of the transactions",
+        ANSWER_S,
+    )
+
+
+def run_once(pair: Pair, flow: str, file: Path) -> None:
+    """One run copies all."""
+    answer = ferry("run", flow, "--json", config=file)
+    assert (answer.code, answer.json("run")["refusals"]) == (0, []), answer.err
+    assert same(pair)
+    for number in range(PARTITIONS):
+        assert watermark(pair.here, pair.topic, number) == watermark(pair.there, pair.topic, number)

@@ -103,13 +103,36 @@ def test_a_copy_among_its_empty_records_has_nothing_to_compare(made: World) -> N
     assert left_out(found) == [("audit", "not-copied", BEGINS, BEGINS)]
 
 
-def test_empty_records_before_markers_alone_are_deleted_by_the_run_that_has_a_record(made: World) -> None:
+def transact(made: World, *, committed: bool) -> None:
+    """A transaction of one record in `audit`, at the source."""
     audit, txns = TopicPartition("audit", 0), made.a.target
     producer, epoch = txns.init_producer("txn")
     identity = ProducerIdentity(producer_id=producer, producer_epoch=epoch, sequence=0, transactional=True)
     made.a.write_in("txn", audit, build_batch([Record(key=b"k", value=b"v")], made.now_ms, identity))
-    txns.end_txn("txn", epoch, committed=True)
+    txns.end_txn("txn", epoch, committed=committed)
     made.a.deliver_markers()
+
+
+@pytest.mark.parametrize("how", [(), ("--without-ledger",)], ids=["ledger", "without"])
+def test_markers_and_aborted_records_of_the_source_are_no_records_that_a_copy_lacks(
+    made: World, how: tuple[str, ...]
+) -> None:
+    after_one_of_orders(made)
+    transact(made, committed=False)
+    transact(made, committed=True)
+    made.produce(made.a, "audit", 0, 1)
+    died(made)
+    assert made.b.log("a.audit", 0).end == made.a.log("audit", 0).end == 10 + 2 + 2 + 1
+    found = made.ask("verify", "a->b", *how)
+    assert (found.code, found.body["differences"], found.body["records"]) == (0, [], 10 + 10 + 2), found
+    assert made.ask("run", "a->b").code == 0
+    found = made.ask("verify", "a->b", *how)
+    assert (found.code, found.body["differences"], found.body["records"]) == (0, [], 10 + 10 + 2), found
+
+
+def test_empty_records_before_markers_alone_are_deleted_by_the_run_that_has_a_record(made: World) -> None:
+    audit = TopicPartition("audit", 0)
+    transact(made, committed=True)
     first = made.a.begins[audit] = made.a.log("audit", 0).end - 1
     copy = TopicPartition("a.audit", 0)
     assert made.ask("run", "a->b").code == 0

@@ -14,11 +14,13 @@ from ferry.features.drill.rules.verdict import loss_sentence, outcome_of, partia
 from ferry.features.evidence.rules.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
 from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, Translated
+from ferry.features.identical.rules.evidence import offsets_checks
 from ferry.model import TopicPartition
 from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, StepOutcome, TimelineStep
 from tests.golden import Golden
 from tests.pure.decide.values import RECEIPT
 from tests.pure.reports.values import EVIDENCE, loss
+from tests.said import facts_in
 
 HERE: Record = (1, b"k", b"v", b"\x00")
 OTHER: Record = (1, b"k", b"w", b"\x00")
@@ -172,3 +174,11 @@ def test_a_loss_is_told_with_what_is_not_known(golden: Golden) -> None:
     golden(loss_sentence([loss(0, 0, 0.0)], "primary"), "nothing lost")
     golden(loss_sentence([loss(0, 3, 1.5), loss(1, None, None)], "primary"), "one of two not known")
     golden(loss_sentence([loss(0, 0, 0.0), loss(1, None, None)], "primary"), "one not known, of the other nothing")
+
+
+def test_identical_offsets_are_equal_if_those_of_each_flow_are() -> None:
+    assert offsets_checks([]) == []
+    for kept, equal in (([(3, True), (4, True)], True), ([(3, True), (4, False)], False)):
+        (check,) = offsets_checks(kept)
+        assert (check.ok, facts_in(check.message)["records"]) == (equal, 7)
+        assert bool(deviations_of((), (), None, [check])) is not equal

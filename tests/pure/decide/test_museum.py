@@ -237,7 +237,7 @@ def agrees(then: Any, today: Any, where: str = "") -> None:
 def test_there_are_ledgers_of_seven_days() -> None:
     assert len({path.parent for path in EXHIBITS}) >= 7
     assert {path.stem for path in EXHIBITS} == {"copied", "switched", "adopted", "guarded", "dealt"} | {
-        *("pruned", "followed", "begun", "identical")
+        *("pruned", "followed", "begun", "identical", "returned")
     }
 
 
@@ -575,7 +575,7 @@ def test_the_names_that_the_tool_replaces_are_there() -> None:
         for node in tool.body
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("SMALL", "SUMMARISED")
+        and node.targets[0].id in ("SMALL", "LATE_OVER", "SUMMARISED")
     }
-    for name in (*texts["SMALL"], texts["SUMMARISED"]):
+    for name in (*texts["SMALL"], *texts["LATE_OVER"], texts["SUMMARISED"]):
         pkgutil.resolve_name(name)

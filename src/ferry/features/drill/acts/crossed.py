@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.features.drill.acts.looking import left_to_spark
+from ferry.features.drill.acts.looking import kept_of, left_to_spark
+from ferry.features.drill.acts.report import Found
 from ferry.features.evidence.rules.figures import compared_of, together
+from ferry.features.identical.rules.evidence import offsets_checks
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model.evidence import Compared
@@ -21,25 +23,28 @@ MOST_RECORDS = 1_000_000
 """A flow with more records is compared by a sample, so that the comparison takes seconds and not hours."""
 
 
-def compare_crossed(
-    flows: Iterable[FlowConfig], began_ms: int, *, patience_s: float
-) -> tuple[Compared | None, list[str]]:
-    """Compare the flows, and return the result together with notes about what was compared.
+def compare_crossed(flows: Iterable[FlowConfig], began_ms: int, found: Found, *, patience_s: float) -> None:
+    """Compare the flows, and note the result, what was compared, and whether identical offsets are equal.
 
-    Its numbers are those of all flows together, and each finding names its flow. It is None if there was nothing to
+    Its numbers are those of all flows together, and each finding names its flow. There is none if there was nothing to
     compare. `began_ms` is when the drill began. The errors of a comparison (`Verifier`) are raised.
     """
-    found: list[Compared] = []
+    every: list[Compared] = []
     notes: list[str] = []
+    kept: list[tuple[int, bool]] = []
     for flow in flows:
-        one, note = _compared(flow, began_ms - BEFORE_MS, patience_s)
+        one, note = _compared(flow, began_ms - BEFORE_MS, kept, patience_s)
         notes.append(note)
         if one is not None:
-            found.append(replace(one, findings=tuple(f"{flow.flow}: {finding}" for finding in one.findings)))
-    return together(found), notes
+            every.append(replace(one, findings=tuple(f"{flow.flow}: {finding}" for finding in one.findings)))
+    found.verification = together(every)
+    found.checks += offsets_checks(kept)
+    found.notes += notes
 
 
-def _compared(flow: FlowConfig, since_ms: int, patience_s: float) -> tuple[Compared | None, str]:
+def _compared(
+    flow: FlowConfig, since_ms: int, kept: list[tuple[int, bool]], patience_s: float
+) -> tuple[Compared | None, str]:
     newest = Wanted(since_ms=since_ms)
     for wanted, what in ((newest, "of the hour before the drill, and since"), (Wanted(), "of all times")):
         try:
@@ -53,7 +58,9 @@ def _compared(flow: FlowConfig, since_ms: int, patience_s: float) -> tuple[Compa
         with Verifier(flow, asked, patience_s=patience_s) as verifier:
             survey = verifier.survey()
             left = left_to_spark(survey)
-            one = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
+            verified = verifier.sum_up(survey, verifier.compare(survey))
+        one = compared_of(verified)
+        kept += kept_of(survey, verified)
         part = f", one range in {sample}" if sample > 1 else ""
         also = "".join(f"; {sentence}" for sentence in left)
         them = agreeing(one.records, f"record of {flow.flow} was", f"records of {flow.flow} were")

@@ -243,8 +243,7 @@ class FullDrill:
         back = Flow(source=self._flow.flow.target, target=self._flow.flow.source)
         flows = [self._flow, *(one for one in self._settings.flows if one.flow == back)]
         try:
-            found.verification, notes = compare_crossed(flows, began_ms, patience_s=self._patience_s)
-            found.notes += notes
+            compare_crossed(flows, began_ms, found, patience_s=self._patience_s)
         except FerryError as error:
             found.not_compared = f"the content could not be compared: {error}"
 
@@ -287,7 +286,7 @@ class FullDrill:
                 )
         goals = goals_of_ways(ways) or goals_met(flow, found)
         deviations = [sentence for way in ways for sentence in on_the_way(way, way.deviations)]
-        deviations += deviations_of(() if ways else goals, (), found.verification, ())
+        deviations += deviations_of(() if ways else goals, (), found.verification, found.checks)
         deviations += [] if found.not_compared is None else [found.not_compared]
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
         lost = [one for way in ways for one in on_the_way(way, [lost_sentence(way.losses, way.passed_over)])]

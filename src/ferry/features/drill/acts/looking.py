@@ -11,7 +11,7 @@ from ferry.features.drill.acts.report import Found
 from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
 from ferry.features.drill.acts.timeline import Entry, Timeline
 from ferry.features.evidence.rules.figures import compared_of
-from ferry.features.identical.rules.evidence import offsets_check
+from ferry.features.identical.rules.evidence import offsets_checks
 from ferry.features.switch.acts.application import first_record_of
 from ferry.features.switch.rules.report import FIRST_RECORD_MEANS
 from ferry.features.verify.acts.survey import Survey
@@ -19,6 +19,7 @@ from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import NotComparedKind, RecordContent, TopicPartition
 from ferry.model.evidence import GroupMoved
+from ferry.model.verified import Verified
 from ferry.words import count_of
 
 
@@ -32,15 +33,23 @@ def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, found: Found
         found.notes += left_to_spark(survey)
         verified = verifier.sum_up(survey, verifier.compare(survey))
     found.verification = one = compared_of(verified)
-    if verified.identical is not None:
-        kept = {span.source for span in survey.spans if span.identical}
-        wrong = {each.source for each in verified.differences}
-        wrong |= {each.source for each in verified.not_compared if each.asked}
-        equal = one.equal or not (verified.more or kept & wrong)
-        found.checks.append(offsets_check(verified.identical, equal=equal))
+    found.checks += offsets_checks(kept_of(survey, verified))
     same = "equal" if one.records else "nothing to compare"
     word = same if one.equal else f"{one.differences} differences"
     entry.detail = f"{one.records} records: {word}"
+
+
+def kept_of(survey: Survey, verified: Verified) -> list[tuple[int, bool]]:
+    """Return how many records with identical offsets were compared, and whether they are equal; empty: none has them.
+
+    They are equal if nothing of their partitions differs, and all of it was compared.
+    """
+    if verified.identical is None:
+        return []
+    kept = {span.source for span in survey.spans if span.identical}
+    wrong = {one.source for one in verified.differences}
+    wrong |= {one.source for one in verified.not_compared if one.asked}
+    return [(verified.identical, verified.is_equal or not (verified.more or kept & wrong))]
 
 
 def split_transformed(flow: FlowConfig, topics: Collection[str], *, named: bool) -> tuple[frozenset[str], list[str]]:

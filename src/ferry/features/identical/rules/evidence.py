@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ferry.messages.catalogue import sentence
 from ferry.model.check import Check
 
 NAME = "Records have identical offsets"
 
 
-def offsets_check(records: int, *, equal: bool) -> Check:
-    """Return whether the copies have the source's offsets.
+def offsets_checks(kept: Sequence[tuple[int, bool]]) -> list[Check]:
+    """Return the check whether copies have the source's offsets; empty if none is to have them.
 
-    `records` were compared with the target's records at the same offsets. `equal`: nothing differs, and all was
-    compared.
+    `kept` has for each comparison how many records were compared with the target's records at the same offsets. It also
+    has whether that is equal: nothing differs, and all was compared.
     """
+    if not kept:
+        return []
+    records, equal = sum(count for count, _ in kept), all(same for _, same in kept)
     code = "identical.compared" if equal else "identical.compared.not"
-    return Check(name=NAME, ok=equal, message=sentence(code, records=records))
+    return [Check(name=NAME, ok=equal, message=sentence(code, records=records))]

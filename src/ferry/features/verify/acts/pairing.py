@@ -34,7 +34,7 @@ class Side:
     """One side of a range, and what is read of it. `buffer` None: there is nothing to read.
 
     Not `checked`: its batches' checksums were not checked before. Hidden batches that were `copied` count, too: the
-    flow read uncommitted records then, and reads committed ones now.
+    flow read uncommitted records then, and reads committed ones now. Identical offsets never permitted that.
     """
 
     alias: str
@@ -105,8 +105,9 @@ class Pair:
         self.not_compared: NotCompared | None = None
         """Why not all of it was compared, and from where on."""
         self._places = places = places_of(span)
-        copied = replace(source, copied=lambda batch: places.names(batch.base_offset, batch.next_offset))
-        self._sides = (copied, target)
+        if not span.identical:  # otherwise the map has markers and aborted records, too
+            source = replace(source, copied=lambda batch: places.names(batch.base_offset, batch.next_offset))
+        self._sides = (source, target)
         self.comparison = comparison_of(span, places, see, one_sided)
 
     @property

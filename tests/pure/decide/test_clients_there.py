@@ -30,11 +30,17 @@ def copied(*segments: tuple[int, int, int], target: str = "orders", shared: bool
 
 
 def switched(
-    name: str, end: int | None, done: Collection[Step], flow: Flow = FLOW, target: str = "orders", **facts: int
+    name: str,
+    end: int | None,
+    done: Collection[Step],
+    flow: Flow = FLOW,
+    target: str = "orders",
+    generation: int | None = None,
 ) -> Any:
     switch = Switch(
         id=name, verb=Verb.SWITCHOVER, named=flow, via=flow, who="x", approved_by="y", approved_ms=1, at_ms=1
     )
+    facts = {} if generation is None else {GENERATION: generation}
     row = {"target_topic": target, "target_partition": 0, "target_end": end}
     steps = {
         step: StepDone(
@@ -78,12 +84,11 @@ def test_to_a_copy_that_has_a_name_of_its_own_no_client_writes(one: Copied) -> N
 def test_a_copy_with_identical_offsets_has_records_of_clients_since_the_lane_continued_alone() -> None:
     """Both sides have those of an earlier switch, because the flow back has copied them."""
     place, one = TopicPartition("orders", 0), copied((0, 0, 49), (60, 80, 10))
-    stop = {GENERATION: 40}
-    (found,), notes = with_clients([one], [switched("s-1", 50, BOTH, **stop)], FLOW, {place}, 39)
+    (found,), notes = with_clients([one], [switched("s-1", 50, BOTH, generation=40)], FLOW, {place}, 39)
     assert (found.void, len(notes)) == (((3, 5), (50, 80)), 1)
-    (found,), notes = with_clients([one], [switched("s-1", 50, BOTH, **stop)], FLOW, {place}, 41)
+    (found,), notes = with_clients([one], [switched("s-1", 50, BOTH, generation=40)], FLOW, {place}, 41)
     assert (found.void, notes) == (((3, 5),), [])
     (found,), notes = with_clients([one], [switched("s-1", 50, BOTH)], FLOW, {place}, 2)
     assert (found.void, notes) == (((3, 5),), []), "an earlier Ferry's switch counts from its beginning"
-    (found,), notes = with_clients([one], [switched("s-1", 50, BOTH, **stop)], FLOW, (), 41)
+    (found,), notes = with_clients([one], [switched("s-1", 50, BOTH, generation=40)], FLOW, (), 41)
     assert (found.void, len(notes)) == (((3, 5), (50, 80)), 1), "its offsets are translated"

@@ -131,6 +131,11 @@ def continued(view: LedgerView, lane: str) -> dict[TopicPartition, Continued]:
     }
 
 
+def continued_since(view: LedgerView, lane: str) -> int:
+    """Return the ledger offset of the newest record of where a lane continues; -1: there is none."""
+    return max((record.offset for key, record in view.of_kind(CONTINUED) if key[1] == lane), default=-1)
+
+
 def receipts_of_now(
     view: LedgerView, lane: str, few: list[tuple[bytes, ...]] | None = None
 ) -> dict[TopicPartition, Receipt]:

@@ -54,7 +54,7 @@ def ends_of(cluster: RunningCluster, topic: str) -> list[int]:
 
 
 @pytest.mark.timeout(240)
-def test_a_switchover_moves_clients_to_the_same_numbers_and_there_is_no_way_back(
+def test_a_switchover_moves_clients_to_the_same_numbers_and_a_flow_with_others_brings_none_back(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     pair, clients = one_way(source_cluster, target_cluster, topic)

@@ -96,6 +96,27 @@ def test_who_has_the_record_that_is_next_says_where_a_group_goes_on(
     assert not against
 
 
+@pytest.mark.parametrize(
+    ("forward", "wanted"),
+    [
+        (Way(source=HERE, target=HERE, outcome=Exact(offset=70), identical=True), ("via", 70)),
+        (Way(source=HERE, target=HERE, outcome=Exact(offset=70)), None),
+        (Way(source=HERE, target=HERE, outcome=Ahead(offset=60), identical=True), None),
+        (Way(source=HERE, target=HERE, outcome=Exact(offset=70), identical=True, trouble="it is another topic"), None),
+    ],
+    ids=["the same number", "a translated one", "it has read more", "a trouble of its own"],
+)
+def test_a_group_with_identical_offsets_keeps_its_number_whatever_the_flow_back_knows(
+    forward: Way, wanted: tuple[str, int] | None
+) -> None:
+    """The topic that the flow back copied from may have been created again since."""
+    back = {HERE: Way(source=HERE, target=HERE, outcome=Exact(offset=70), trouble="it was created again")}
+    found, against = place_group({HERE: CommittedOffset(offset=70)}, {HERE: forward}, back, {}, {})
+    assert ([(one.by, one.offset) for one in found.values()], bool(against)) == (
+        ([], True) if wanted is None else ([wanted], False)
+    )
+
+
 def test_a_group_of_a_dealt_topic_is_placed_in_each_partition_and_what_comes_again_is_noted(golden: Golden) -> None:
     there = place("primary.orders", 5)
     one = Checkpoint("g", place("orders", 5), 12, there, 40, Found.AGAIN, read=(5, 7), again=3)

@@ -117,7 +117,7 @@ class Partition:
                     transactional=transactional,
                 )
             )
-        self._follow(base)
+        self.follow(base)
         return base
 
     def mark(self, producer: int, epoch: int, *, coordinator: int, now: int, commit: bool, version: int = 0) -> int:
@@ -132,10 +132,10 @@ class Partition:
         self.entries.append(
             Entry(producer=producer, epoch=epoch, timestamp=now, marker=True, commit=commit, coordinator=coordinator)
         )
-        self._follow(self.end - 1)
+        self.follow(self.end - 1)
         return self.end - 1
 
-    def _follow(self, start: int) -> None:
+    def follow(self, start: int) -> None:
         """Update the producer state by entries, as leaders, followers and recovery do."""
         for offset in range(start, self.end):
             entry = self.entries[offset]
@@ -162,7 +162,7 @@ class Partition:
         del self.entries[end:]
         self.hw = min(self.hw, end)
         self.states.clear()
-        self._follow(self.log_start)
+        self.follow(self.log_start)
 
     def delete_records(self, lane: int, most: int) -> None:
         """Move the log start as far as Ferry does; the producer state stays until the partition is loaded again."""

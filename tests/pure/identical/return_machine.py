@@ -201,7 +201,7 @@ class ReturnMachine(RuleBasedStateMachine):
             if outcome == Refuse(Code.NOT_QUIET):
                 way.sleep(2 * QUIET)
                 outcome = way.finish(way.turn())
-            assert isinstance(outcome, Done), way._say(f"the return of {way.name}: {outcome}")
+            assert isinstance(outcome, Done), way.say(f"the return of {way.name}: {outcome}")
         outcome = way.finish(way.start())
         if outcome == Refuse(Code.EXPIRES):
             way.sleep(EXPIRATION + 1)
@@ -210,7 +210,7 @@ class ReturnMachine(RuleBasedStateMachine):
         good = outcome == Refuse(Code.STATE_TOO_SHORT) or (
             isinstance(outcome, Done) and way.target.end == len(it.truth)
         )
-        assert good, way._say(f"not all is at {way.name}: {outcome}")
+        assert good, way.say(f"not all is at {way.name}: {outcome}")
 
 
 class MarkingReturnMachine(ReturnMachine):

@@ -382,10 +382,10 @@ class Way(World):
                 sequence=at,
             )
         )
-        self.target._follow(at)
+        self.target.follow(at)
         self.trace.append(f"{self.now} {'stray' if producer == STRAY else 'client'} {kind} at {self.name} {at}")
         if producer == CLIENT:
-            assert at == len(self.both.truth), self._say(f"a client's record at {at}, not {len(self.both.truth)}")
+            assert at == len(self.both.truth), self.say(f"a client's record at {at}, not {len(self.both.truth)}")
             self.both.truth.append(value)
         elif self.stray_from is None:
             self.stray_from = at
@@ -412,19 +412,19 @@ class Way(World):
         """Each record that a lane wrote is right at its offset. After a stray one, one batch at most is not."""
         truth = self.both.truth
         strays: set[int] = set()
-        assert self.target.log_start == self.retained, self._say("records of the clients were deleted")
+        assert self.target.log_start == self.retained, self.say("records of the clients were deleted")
         for at, one in enumerate(self.target.entries):
             if one.producer not in self.both.lanes or (at < len(truth) and truth[at] == one.value):
                 continue
             strays.add(one.base if one.base >= 0 else at)
             astray = self.stray_from is not None and at >= self.stray_from
-            assert len(strays) == astray, self._say(f"{self.name}: record {one.value} at {at}")
+            assert len(strays) == astray, self.say(f"{self.name}: record {one.value} at {at}")
         for start, end in self.ledger.covered:
             for at in range(start, end):
                 right = at < self.target.end and at < len(truth) and self.target.entries[at].value == truth[at]
-                assert right, self._say(f"{self.name}: a receipt, and another record at {at}")
+                assert right, self.say(f"{self.name}: a receipt, and another record at {at}")
             apart = self.stray_from is not None and self.stray_from < start
-            assert not apart, self._say(f"{self.name}: a receipt after a record that is only there")
+            assert not apart, self.say(f"{self.name}: a receipt after a record that is only there")
 
     def _shown(self) -> list[str]:
         ends = [self.both.truth, *([one.value for one in way.target.entries] for way in self.both.ways)]

@@ -20,7 +20,7 @@ from ferry.features.drill.acts.tabletop import tabletop
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.migrate.acts.adopting import adopt, preview_adoption
 from ferry.features.migrate.acts.hand_back import hand_back, preview_hand_back
-from ferry.features.switch.acts.sides import refuse_reverse, sides_of
+from ferry.features.switch.acts.sides import refuse_identical, refuse_reverse, sides_of
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.model.switch import SwitchOptions, Verb
 from ferry.program import main
@@ -44,6 +44,15 @@ def read(*lines: str) -> Examined:
 
 def kept() -> tuple[Settings, FlowConfig]:
     settings = parse_settings(FILE + KEPT + "\n", "mm2.properties")
+    return settings, next(one for one in settings.flows if one.flow.source == "a")
+
+
+def with_kept(*lines: str) -> tuple[Settings, FlowConfig]:
+    """Flows that keep offsets; a line with a colon has the topics of one."""
+    text = FILE
+    for flow, _, topics in (one.partition(": ") for one in lines):
+        text += f"{flow}.ferry.offsets.topics = {topics}\n" if topics else f"{flow}.ferry.offsets = identical\n"
+    settings = parse_settings(text, "mm2.properties")
     return settings, next(one for one in settings.flows if one.flow.source == "a")
 
 
@@ -88,12 +97,12 @@ MOVING: dict[str, Act] = {
         for verb in (Verb.SWITCHOVER, Verb.FAILOVER)
     },
     "ferry drills tabletop": lambda settings, flow: tabletop(settings, flow, "d", "me", cast("Any", None)),
-    "ferry drills full": lambda settings, flow: FullDrill(settings, flow, cast("Any", None)),
     "the readiness for a switchover": lambda settings, flow: of_the_page(settings, flow, Verb.SWITCHOVER),
 }
 """What is about moving clients along the flow."""
 RETURNING: dict[str, Act] = {
     "ferry failback": lambda settings, flow: Switcher(settings, flow, Verb.FAILBACK, who="me"),
+    "ferry drills full": lambda settings, flow: FullDrill(settings, flow, cast("Any", None)),
     "the readiness for a failback": lambda settings, flow: of_the_page(settings, flow, Verb.FAILBACK),
 }
 
@@ -189,20 +198,52 @@ def test_a_way_back_is_refused_with_its_reason(act: str) -> None:
     assert caught.value.args[0].code == "identical.return"
 
 
-def test_a_full_drill_is_refused_with_the_drills_that_move_no_client() -> None:
+def test_a_full_drill_is_refused_because_it_also_brings_clients_back() -> None:
     with pytest.raises(Refused) as caught:
-        MOVING["ferry drills full"](*kept())
-    assert caught.value.args[0].code == "identical.return.drill"
+        RETURNING["ferry drills full"](*kept())
+    said = caught.value.args[0]
+    facts = dict(said.facts)
+    assert (said.code, facts["flow"], facts["back"]) == ("identical.return", "a->b", "b->a")
+    assert facts["where"] == "mm2.properties:7: a->b.ferry.offsets"
 
 
 @pytest.mark.parametrize("verb", [Verb.SWITCHOVER, Verb.FAILOVER])
-def test_a_switch_starts_no_flow_back(verb: Verb) -> None:
+def test_a_switch_starts_no_flow_back_with_other_offsets(verb: Verb) -> None:
     sides = sides_of(*kept(), verb)
     with pytest.raises(Refused) as caught:
         refuse_reverse(sides, SwitchOptions())
     assert caught.value.args[0].code == "identical.reverse"
     refuse_reverse(sides, SwitchOptions(reverse=False))
     refuse_reverse(replace(sides, back=None), SwitchOptions())
+
+
+@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        (("a->b", "b->a"), None),
+        (("a->b", "b->a", "a->b: orders, pay.*", "b->a: pay.*, orders"), None),
+        (("a->b", "b->a", "a->b: orders"), "identical.back"),
+        (("a->b", "b->a", "b->a: orders"), "identical.back"),
+        (("a->b", "b->a", "a->b: orders", "b->a: orders, users"), "identical.back"),
+        (("b->a",), "identical.back"),
+        ((), None),
+    ],
+    ids=["all", "the same list", "a list of the flow", "a list of the flow back", "others", "the flow back", "none"],
+)
+def test_clients_move_and_return_between_flows_that_keep_offsets_of_the_same_topics(
+    verb: Verb, lines: tuple[str, ...], code: str | None
+) -> None:
+    if verb is Verb.FAILBACK and code and "a->b" in lines:
+        code = "identical.return"
+    settings, flow = with_kept(*lines)
+    if code is None:
+        refuse_identical(settings, flow, "it", verb)
+        refuse_reverse(sides_of(settings, flow, verb), SwitchOptions())
+        return
+    with pytest.raises(Refused) as caught:
+        refuse_identical(settings, flow, "it", verb)
+    assert caught.value.args[0].code == code
 
 
 def test_readiness_is_refused_where_the_flow_back_could_not_move_clients_home(

@@ -45,7 +45,7 @@ def returning(shape: str = "rrr", age: int = 0, *, kind: type[ReturningMarkers] 
 
 def turned(it: Both) -> None:
     """The step `return` is done."""
-    assert isinstance(it.copy.finish(it.copy.turn()), Done), it.copy._say("no return")
+    assert isinstance(it.copy.finish(it.copy.turn()), Done), it.copy.say("no return")
 
 
 def turned_at_last(it: Both) -> None:
@@ -60,7 +60,7 @@ def late(way: Way, label: str = "send") -> None:
     """A run's next batch is late, and the run is gone; if it is not refused."""
     task = way.run_until(way.start(), label)
     if task.pending is not None:
-        assert task.label == label, way._say(f"{task.label}, not {label}")
+        assert task.label == label, way.say(f"{task.label}, not {label}")
         way.lose(task, "late", dies=True)
 
 
@@ -76,8 +76,8 @@ def ended(it: Both) -> None:
     arrived(it)
     way = it.copy
     outcome = way.finish(way.start())
-    assert isinstance(outcome, Done), way._say(f"{outcome}")
-    assert way.target.end == len(it.truth), way._say("not all is there")
+    assert isinstance(outcome, Done), way.say(f"{outcome}")
+    assert way.target.end == len(it.truth), way.say("not all is there")
 
 
 def first_batch_late() -> None:
@@ -438,12 +438,10 @@ def test_after_a_failover_with_loss_the_cluster_that_was_lost_gets_no_return() -
 # Random search.
 
 
-@pytest.mark.timeout(120)
 def test_no_interleaving_breaks_it() -> None:
     run_state_machine_as_test(ReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 
 
-@pytest.mark.timeout(120)
 def test_no_interleaving_with_markers_breaks_it() -> None:
     run_state_machine_as_test(MarkingReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 

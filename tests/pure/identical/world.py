@@ -342,21 +342,21 @@ class World:
         """Each record at its offset with its content; nothing passed that was there; nothing past the source's end."""
         if not self.checking:
             return
-        assert self.target.end <= self.ledger.planned, self._say("the target is past what was planned")
+        assert self.target.end <= self.ledger.planned, self.say("the target is past what was planned")
         for offset, entry in enumerate(self.target.entries):
             if entry.value is None:
-                assert self.source.may_be_passed(offset), self._say(f"the record at {offset} was passed")
+                assert self.source.may_be_passed(offset), self.say(f"the record at {offset} was passed")
             else:
                 there = self.source.truth[offset]
-                assert there is not None, self._say(f"a record at {offset}, where the source has none")
-                assert there.value == entry.value, self._say(f"record {entry.value} at offset {offset}")
+                assert there is not None, self.say(f"a record at {offset}, where the source has none")
+                assert there.value == entry.value, self.say(f"record {entry.value} at offset {offset}")
         for start, end in self.ledger.covered:
             for offset in range(start, end):
                 entry = self.target.entries[offset]
                 hole = entry.marker and self.source.truth[offset] is None
-                assert entry.value is not None or hole, self._say(f"a receipt, and no record at {offset}")
+                assert entry.value is not None or hole, self.say(f"a receipt, and no record at {offset}")
 
-    def _say(self, what: str) -> str:
+    def say(self, what: str) -> str:
         return "\n".join([*self.trace, f"wrong: {what}", " ".join(self._shown())])
 
     def _shown(self) -> list[str]:
@@ -385,7 +385,7 @@ class World:
             if task.pending is None:
                 return task.writer.outcome
             self.advance(task)
-        raise AssertionError(self._say("no end"))
+        raise AssertionError(self.say("no end"))
 
     def end_well(self) -> None:
         """Faults stop: a new run copies the rest, and nothing old disturbs it afterwards."""
@@ -393,12 +393,12 @@ class World:
         self.settle()
         task = self.start()
         outcome = self.finish(task)
-        assert isinstance(outcome, Done), self._say(f"{outcome}")
-        assert self.target.end == self.source.end, self._say("not all is there")
+        assert isinstance(outcome, Done), self.say(f"{outcome}")
+        assert self.target.end == self.source.end, self.say("not all is there")
         for other in self.tasks:
             self.finish(other)
             found = other.writer.outcome
             # A broker that leads no more may show less than the receipts.
-            assert not isinstance(found, Refuse) or found.code is Code.LOST, self._say(f"{other.name}: {found}")
+            assert not isinstance(found, Refuse) or found.code is Code.LOST, self.say(f"{other.name}: {found}")
         while self.late:
             self.deliver_late(0)

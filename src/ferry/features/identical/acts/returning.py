@@ -47,8 +47,8 @@ class Returning:
 
     @property
     def is_new(self) -> bool:
-        """Whether the ledger does not have all of it yet."""
-        return self.producer >= 0
+        """Whether a run has to fence the lane: the ledger does not have all of it yet, or a late batch may come."""
+        return self.producer >= 0 or bool(self.anew)
 
     def records(self, view: LedgerView, lane: str, run: str) -> list[Record]:
         """Make the records of where the lane continues, without those that the ledger has already.
@@ -91,8 +91,8 @@ async def look_returning(
     `cuts` are the offsets up to which both are to have the same records, by target partition. Topics have one name on
     both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has.
 
-    Raises Refused while a batch of the lane may arrive, from before clients were moved to its target. Raises
-    Unreachable.
+    When one has, it raises Refused while a batch of the lane may arrive, from before clients were moved to its target:
+    from then on the time does not move. Raises Unreachable.
     """
     used = {place: cut for place, cut in cuts.items() if cut}
     if not used:
@@ -101,10 +101,10 @@ async def look_returning(
     # Runs may have written after the ledger had these, under their producer ids.
     at = {place: cut for place, cut in used.items() if _is_known(known, place, cut)}
     left = {place: cut for place, cut in used.items() if place not in at}
-    if left:
+    if left and fenced >= 0:
         late = await look_late(target, both.ledger.place, both.cache, lane, fenced=fenced)
         if late.until:
-            raise Refused(late.sentence(target.alias, begun=fenced >= 0))
+            raise Refused(late.sentence(target.alias, begun=True))
     anew = await _made_anew(both, view, lane, left)
     found = await _at_cut(both, {place: cut for place, cut in left.items() if place.topic not in anew})
     new = {place: used[place] for place, why in found.items() if not why}

@@ -32,7 +32,7 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.copied import Copied, copied, of_run
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.producer_codec import continued, first_offsets
+from ferry.ledger.producer_codec import continued, continued_since, first_offsets
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.unit_codec import eras
@@ -73,12 +73,16 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     rows = await connections.cache.rows(view, lambda of: of.lane == flow.lane and wanted.takes(of.source))
     lasts = last_receipts(view, flow.lane)
     bare = [one for one in await _without_receipts(flow, connections, view, lasts) if wanted.takes(one.source)]
-    after = {place: one.at for place, one in continued(view, flow.lane).items()}
-    every, theirs = with_clients(
-        [*copied(view, flow.lane, rows), *bare], switch_states(view).values(), flow.flow, after
-    )
+    after = continued(view, flow.lane)
     kept = {one.target for one in lasts.values() if one.identical}
     kept |= {one.target for one in bare}
+    every, theirs = with_clients(
+        [*copied(view, flow.lane, rows), *bare],
+        switch_states(view).values(),
+        flow.flow,
+        kept,
+        continued_since(view, flow.lane),
+    )
     every = [at_source_offsets(one) if one.target in kept else one for one in every]
     every = [after_clients(one, after[one.target]) if one.target in after else one for one in every]
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
+from ferry.features.identical.rules.late import GENERATION
 from ferry.ledger.copied import Copied, united
 from ferry.model import Flow, Range, TopicPartition
 from ferry.model.switch import POINT_OF_NO_RETURN, Step, SwitchState
@@ -18,13 +18,16 @@ def with_clients(
     every: Sequence[Copied],
     states: Iterable[SwitchState],
     flow: Flow,
-    same: Mapping[TopicPartition, int] = MappingProxyType({}),
+    identical: Collection[TopicPartition] = (),
+    since: int = -1,
 ) -> tuple[list[Copied], list[str]]:
     """Return the copies with what clients wrote there as `void`, and a note on each switch that moved them.
 
     If names are kept, producers continue in the copy itself. Their records begin where the copy ended when a switch
     along the flow stopped it. They end at what the lane copied next. With other names only the lane writes to a copy.
-    `same` are the target offsets before which both sides have the same records, also those of clients.
+    `identical` are the target partitions with identical offsets. What clients wrote there is compared with the source's
+    records at the same offsets, if there are any. `since` is the ledger offset at which the lane continued after such
+    records: both sides have those of earlier switches.
     """
     begins: dict[TopicPartition, list[int]] = {}
     notes = []
@@ -33,17 +36,23 @@ def with_clients(
         switch = state.switch
         if switch.via != flow or POINT_OF_NO_RETURN not in state.done:
             continue
-        count = 0
+        stopped = state.fact(Step.STOP, GENERATION)
+        stopped = state.offset if stopped is None else int(stopped)
+        places = []
         for row in state.rows(Step.STOP):
             place = TopicPartition(topic=row["target_topic"], partition=row["target_partition"])
-            if place in kept and row["target_end"] is not None and row["target_end"] >= same.get(place, 0):
+            is_over = place in identical and stopped < since
+            if place in kept and row["target_end"] is not None and not is_over:
                 begins.setdefault(place, []).append(int(row["target_end"]))
-                count += 1
-        if count:
-            notes.append(
-                f"{switch.verb} {switch.id} moved clients to {flow.target}: what they wrote to "
-                f"{count_of(count, 'partition')} there until the flow continued was not copied, and is not compared"
-            )
+                places.append(place)
+        same = sum(place in identical for place in places)
+        moved = f"{switch.verb} {switch.id} moved clients to {flow.target}: what they wrote to "
+        if len(places) > same:
+            there = count_of(len(places) - same, "partition")
+            notes.append(f"{moved}{there} there until the flow continued was not copied, and is not compared")
+        if same:
+            there = count_of(same, "partition")
+            notes.append(f"{moved}{there} there is compared as far as {flow.source} has records at the same offsets")
     return [replace(one, void=united([*one.void, *_theirs(one, begins.get(one.target, ()))])) for one in every], notes
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from ferry.features.verify.rules.differences import Places
 from ferry.ledger.copied import Copied, common, united, without
+from ferry.ledger.producer_codec import Continued
 from ferry.model import NotCompared, NotComparedKind, Range, Segment, TopicPartition
 from ferry.words import agreeing, several
 
@@ -99,11 +100,15 @@ def at_source_offsets(copied: Copied) -> Copied:
     return replace(copied, segments=tuple(replace(one, target_start=one.source_start) for one in copied.segments))
 
 
-def after_clients(copied: Copied, at: int) -> Copied:
-    """Return a copy with identical offsets that the lane continued at offset `at`, after records of clients.
+def after_clients(copied: Copied, continued: Continued) -> Copied:
+    """Return a copy with identical offsets that the lane continued after records of clients.
 
-    Both sides have the same records before it, whether the lane, the flow back or clients wrote them.
+    Both sides have the same records before that, whether the lane, the flow back or clients wrote them. The source's
+    topic may have been made again from them, and nothing be copied from it yet.
     """
+    at = continued.at
+    if at >= copied.target_next:
+        copied = replace(copied, source_topic_id=continued.source_topic_id)
     later = segments_within(copied.segments, at, max(at, copied.target_next))
     return replace(
         copied,
@@ -251,9 +256,9 @@ def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotCom
 def no_receipt_yet(every: Iterable[tuple[Copied, Ends]]) -> list[str]:
     """Return a note if copies with identical offsets have records that no receipt covers yet."""
     found = [
-        (ends.stable - copied.target_next, f"{copied.target} from offset {copied.target_next}")
+        (count, f"{copied.target} from offset {copied.target_next}")
         for copied, ends in every
-        if ends.same_until is not None and ends.stable > copied.target_next
+        if ends.same_until is not None and (count := _unreceived(copied, ends.stable)) > 0
     ]
     if not found:
         return []
@@ -264,6 +269,11 @@ def no_receipt_yet(every: Iterable[tuple[Copied, Ends]]) -> list[str]:
         "the source's records at the same offsets, and the next run writes their receipts if they are equal"
     )
     return [note]
+
+
+def _unreceived(copied: Copied, end: int) -> int:
+    """Count the offsets after the receipts, without those of clients."""
+    return sum(b - a for a, b in without([(copied.target_next, max(end, copied.target_next))], copied.void))
 
 
 def _span(

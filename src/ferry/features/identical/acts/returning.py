@@ -91,8 +91,8 @@ async def look_returning(
     `cuts` are the offsets up to which both are to have the same records, by target partition. Topics have one name on
     both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has.
 
-    When one has, it raises Refused while a batch of the lane may arrive, from before clients were moved to its target:
-    from then on the time does not move. Raises Unreachable.
+    Raises Refused for a lane that is fenced, while a batch of it may arrive that was sent since it was stopped. Until
+    when that is does not move any more then. Raises Unreachable.
     """
     used = {place: cut for place, cut in cuts.items() if cut}
     if not used:

@@ -32,6 +32,8 @@ class Standing:
 
 LOGS_SAY = "the logs of its tasks say why"
 
+NEVER_RAN = "never ran"
+"""The word for a flow without a run."""
 STALE = "stale"
 """The word for a flow of which only old figures are known."""
 
@@ -332,7 +334,7 @@ def _left_open(last: RunDigest | None) -> Standing | None:
 def _not_begun(seen: Status) -> Standing | None:
     if seen.last_run is not None and not seen.never_ran:
         return None
-    return Standing(condition=Condition.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
+    return Standing(condition=Condition.UNKNOWN, word=NEVER_RAN, why="Start a run, or unpause its DAG.")
 
 
 def limits_of(budget: Budget | None) -> str:

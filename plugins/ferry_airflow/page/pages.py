@@ -26,7 +26,7 @@ from ferry_airflow.page.cluster_cards import cards_of
 from ferry_airflow.page.dag_runs import approvals, first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.filters import moment, ms_of
-from ferry_airflow.page.flow_summary import SORTS, chosen, counts, hindrances, outages, sorted_by
+from ferry_airflow.page.flow_summary import SORTS, chosen, counts, hindrances, outages, sorted_by, sorted_by_use
 from ferry_airflow.page.page_state import (
     FlowDep,
     OfficeDep,
@@ -112,7 +112,7 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "", sort: str
         counts=counts(flows),
         outages=outages(flows),
         hindrances=hindrances(flows),
-        drawing=drawn(flows),
+        drawing=drawn(sorted_by_use(flows)),
         asks=approvals(user, [one.flow for one in flows]),
         clients=clients_of_all(flows, configured.enabled),
         sheet_width=WIDTH,

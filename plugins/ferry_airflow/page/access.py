@@ -32,7 +32,7 @@ User = Annotated[BaseUser, Depends(get_user)]
 """The signed-in user; 401 without one."""
 RECORDS = "Ferry Records"
 """The resource of the permission to see records, for Airflow's auth manager: a custom view."""
-RUN, TASKS = DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE
+RUN, TASKS, XCOMS = DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +132,18 @@ def may_read(user: BaseUser, dag: str, *entities: DagAccessEntity) -> bool:
     """Return whether a user may see a DAG with its runs, their tasks, or any other named part of it."""
     teams = teams_of([dag])
     return all(_may(user, dag, teams, "GET", entity) for entity in (None, *entities))
+
+
+def may_read_of(user: BaseUser, dags: Iterable[str], entity: DagAccessEntity) -> set[str]:
+    """Return those of many DAGs of which a user may read a part; one question if the user may read it of all."""
+    wanted = list(dags)
+    if not wanted:
+        return set()
+    teams = teams_of(wanted)
+    asked = [IsAuthorizedDagRequest(method="GET", access_entity=entity, details=_details(dag, teams)) for dag in wanted]
+    if get_auth_manager().batch_is_authorized_dag(asked, user=user):
+        return set(wanted)
+    return {dag for dag in wanted if _may(user, dag, teams, "GET", entity)}
 
 
 def rights_of(user: BaseUser, flow: Flow) -> Rights:

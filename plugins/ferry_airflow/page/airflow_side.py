@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session
 
 from ferry.errors import BadInput
 from ferry_airflow.naming import ASKED_WRONG
+from ferry_airflow.page.retry_words import Retry
 
 UNDER_WAY = frozenset({"queued", "running"})
 FAILED_RUNS = 100
@@ -43,6 +44,13 @@ class DagRunRow:
     who: str
     asked_wrong: bool = False
     """Whether it failed because of what it was asked for (a topic that does not exist): the flow itself may be well."""
+    retries: tuple[Retry, ...] = ()
+    """Its tasks that Airflow tries again, the last one that failed first; known of an active run alone."""
+
+    @property
+    def retry(self) -> Retry | None:
+        """The first of these, as long as the run is active."""
+        return self.retries[0] if self.retries and self.state in UNDER_WAY else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +65,8 @@ class DagState:
     """Runs of the DAG, newest first."""
     hides_runs: bool = False
     """Whether there may be runs that the user may not see: then missing runs prove nothing."""
+    hides_tasks: bool = False
+    """Whether the user may not see the tasks of its runs: then whether one is tried again is not known."""
 
     @property
     def under_way(self) -> DagRunRow | None:

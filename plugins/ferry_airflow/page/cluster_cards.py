@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ferry.features.doctor.rules.clusters import MOST_SHOWN, BrokerFacts, Load, written_version
 from ferry.model import Flow
-from ferry.reader.documents import Answer, ClusterStory, Line
-from ferry_airflow.page.filters import counted
+from ferry.reader.documents import Answer, ClusterStory, Line, Trouble
+from ferry_airflow.page.filters import counted, moment
 from ferry_airflow.page.run_words import Badge, Condition
 
 MOST_BROKERS = 50
@@ -100,12 +100,7 @@ def _lines(story: ClusterStory, answer: Answer) -> Iterator[Line]:
     """Yield what is not well, then what is not known."""
     if story.why:
         yield Line(condition=Condition.BAD, word="no answer", text=story.why)
-    silent = [one for one in (story.facts.brokers if story.facts else ()) if not one.answers]
-    for broker in silent[:MOST_SHOWN]:
-        where = f" at {broker.address}" if broker.address else ""
-        yield Line(condition=Condition.BAD, word="no answer", text=f"Broker {broker.id}{where}: {broker.why}.")
-    if more := len(silent[MOST_SHOWN:]):
-        yield Line(condition=Condition.BAD, word="no answer", text=f"{counted(more, 'other broker')}.")
+    yield from _silent_brokers(story)
     for one in story.health.short if story.health else ():
         in_sync = f"{one.in_sync} of {counted(one.replicas, 'replica')} in sync"
         yield Line(
@@ -120,3 +115,44 @@ def _lines(story: ClusterStory, answer: Answer) -> Iterator[Line]:
         yield Line(condition=Condition.UNKNOWN, word="not known", text=text)
     for text in story.steering.not_known if story.steering else ():
         yield Line(condition=Condition.UNKNOWN, word="not known", text=text)
+
+
+def _silent_brokers(story: ClusterStory, of: str = "") -> Iterator[Line]:
+    """Yield the brokers of a cluster that did not answer; `of`: words that name it."""
+    silent = [one for one in (story.facts.brokers if story.facts else ()) if not one.answers]
+    for broker in silent[:MOST_SHOWN]:
+        where = f" at {broker.address}" if broker.address else ""
+        yield Line(condition=Condition.BAD, word="no answer", text=f"Broker {broker.id}{where}{of}: {broker.why}.")
+    if more := len(silent[MOST_SHOWN:]):
+        yield Line(condition=Condition.BAD, word="no answer", text=f"{counted(more, 'other broker')}{of}.")
+
+
+def silent_now(flow: Flow, troubles: Sequence[Trouble], answer: Answer) -> tuple[Line, ...]:
+    """Return what does not answer at present: clusters, and brokers of the others; or that all answer, or not known.
+
+    It is what the reader sees now. Whether a task ended because of it is not known.
+    """
+    found = [
+        Line(
+            condition=Condition.BAD,
+            word="no answer",
+            text=f"Cluster {one.cluster} does not answer since {moment(one.since_ms)}.",
+        )
+        for one in troubles
+    ]
+    silent = {one.cluster for one in troubles}
+    sides = (answer.got.source, answer.got.target) if answer.got is not None else ()
+    for story in (one for one in sides if one.alias not in silent):
+        if story.why:
+            text = story.why if story.alias in story.why else f"Cluster {story.alias}: {story.why}"
+            found.append(Line(condition=Condition.BAD, word="no answer", text=text))
+        else:
+            found += _silent_brokers(story, f" of cluster {story.alias}, asked at {moment(story.asked_ms)}")
+    if found:
+        return tuple(found)
+    if not sides or any(one.facts is None for one in sides):
+        text = f"Whether the brokers of {flow.source} and {flow.target} answer now is not known yet."
+        return (Line(condition=Condition.UNKNOWN, word="not known", text=text),)
+    asked = moment(min(one.asked_ms for one in sides))
+    text = f"All brokers of {flow.source} and {flow.target} answer, asked at {asked}."
+    return (Line(condition=Condition.GOOD, word="answers", text=text),)

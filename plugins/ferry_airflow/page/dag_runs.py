@@ -20,7 +20,18 @@ from sqlalchemy.orm import Session
 from ferry.errors import MALFORMED
 from ferry.model import Flow, Origin
 from ferry.model.evidence import EvidenceKind
-from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, groups_dag_id, other_dags, verify_dag_id
+from ferry_airflow.naming import (
+    IN_PRODUCTION,
+    REASON,
+    TELLING,
+    VERBS,
+    backfill_dag_id,
+    drill_dag_id,
+    groups_dag_id,
+    other_dags,
+    switch_dag_id,
+    verify_dag_id,
+)
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
 from ferry_airflow.page.filters import ms_of
@@ -135,6 +146,13 @@ def kind_of(kind: str, conf: Mapping[str, Any]) -> str:
     """Return the name of a run with the kind of drill that it was asked for, if it is one."""
     way = conf.get("kind")
     return f"{way} {kind}" if kind == "drill" and way in set(EvidenceKind) else kind
+
+
+def needs_approval(flow: Flow, dag: str, conf: Mapping[str, Any]) -> bool:
+    """Return whether a run waits for an approval before it changes anything: a switch, or a drill in production."""
+    if dag in {switch_dag_id(verb, flow) for verb in VERBS}:
+        return not conf.get("dry_run")
+    return dag == drill_dag_id(flow) and conf.get("kind") in set(IN_PRODUCTION)
 
 
 def tab_of(flow: Flow, dag: str) -> str:

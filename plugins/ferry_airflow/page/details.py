@@ -26,8 +26,8 @@ from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.page_state import FlowDep, OpenFlow, with_runs
-from ferry_airflow.page.pages import beyond, may_continue, reasons_for, shown_page
-from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Condition, run_badge
+from ferry_airflow.page.pages import beyond, may_continue, reasons_for, retried_of, shown_page, with_own_retries
+from ferry_airflow.page.run_words import PLANNING, RETRYING, RUNNING, Badge, Condition, run_badge
 from ferry_airflow.page.starting import INT32, INT64
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
@@ -75,18 +75,24 @@ def one_run(
     if dag_run is None and story is not None and story.opened is not None:
         origin = story.opened.record.origin
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
+        dag_run = dag_run and with_own_retries(user, dag, dag_run)
     badge = badge_of_story(open_flow, story, lane, dag_run) if story is not None else None
     at_work = badge == RUNNING
     if story is not None and at_work:  # what is not copied yet is not a complaint
         story = open_flow.ask(replace(asked, at_work=True)).got or story
     progress = story.progress if story is not None and at_work else None
-    reasons = reasons_for(user, dag, dag_run)
+    under_way = open_flow.dag.under_way
+    in_head = dag == open_flow.dag_id and under_way is not None and under_way.run == run
+    retried = retried_of(open_flow, dag, dag_run, in_head=in_head)
+    again = {one.task for one in dag_run.retries} if dag_run else set()
+    reasons = tuple(one for one in reasons_for(user, dag, dag_run) if one[0] not in again)
     return shown_page(
         request,
         "run.html",
         open_flow,
         "runs",
         lane=lane,
+        retried=retried,
         run=run,
         began_ms=_begun_ms(open_flow, story, run, lane),
         answer=answer,
@@ -101,6 +107,7 @@ def one_run(
         searched=SEARCHED,
         kept=KEPT_RUNS,
         badge=badge,
+        retrying=RETRYING,
         at_work=at_work,
         progress=progress,
         slots=progress and slowest(progress),

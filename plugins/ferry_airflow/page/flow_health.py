@@ -11,7 +11,8 @@ from ferry.features.observe.settings import AlertSettings
 from ferry.reader.documents import NOT_ENDED, SILENT_MS, Behind, PastState, RunDigest, Status
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
 from ferry_airflow.page.filters import counted, duration, ms_of, number, size
-from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Condition
+from ferry_airflow.page.retry_words import before_of, now_of
+from ferry_airflow.page.run_words import PLANNING, RETRYING, RUNNING, TASK_FAILED, UNFINISHED, Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,11 @@ class Standing:
 
 
 LOGS_SAY = "the logs of its tasks say why"
+TRIES_HIDDEN = " Whether Airflow tries a task of it again is not known here: you may not see its tasks."
+"""A sentence for users who may not read tasks in Airflow."""
 
+NEVER_RAN = "never ran"
+"""The word for a flow without a run."""
 STALE = "stale"
 """The word for a flow of which only old figures are known."""
 
@@ -80,6 +85,7 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
         _stale(seen, now_ms),
         _paused(seen),
         _under_way(seen, dag, expected, now_ms),
+        _retried(dag, now_ms),
         _without_dag(dag),
         _overdue(dag, now_ms),
         _hindered(seen),
@@ -98,12 +104,15 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
     judged = [one for one in found if not (is_well and one.condition is Condition.BUSY)]
     worst = min((*judged, well), key=lambda one: _RANKS.get(one.condition, len(_RANKS)))
     return replace(
-        worst, also=tuple(one for one in found if one is not worst and (one.condition in _BESIDES or one.word == STALE))
+        worst,
+        also=tuple(one for one in found if one is not worst and (one.condition in _BESIDES or one.word in _NAMED)),
     )
 
 
 _RANKS = {Condition.BAD: 0, Condition.WARN: 1}
 _BESIDES = frozenset({Condition.BUSY, Condition.HELD})
+_NAMED = frozenset({STALE, RETRYING.word})
+"""Words that a worse one does not hide."""
 
 
 def ended_run(seen: Status, dag: DagState, now_ms: int) -> RunDigest | None:
@@ -200,7 +209,7 @@ def _by_hand(seen: Status, dag: DagState, now_ms: int) -> Standing | None:
         return Standing(
             condition=PLANNING.condition, word=PLANNING.word, why=f"Run {last.run} is being planned.", run=last.run
         )
-    why = f"Run {last.run}, of {last.who}, is under way."
+    why = f"Run {last.run}, of {last.who}, is under way.{TRIES_HIDDEN if dag.known and dag.hides_runs else ''}"
     return Standing(condition=RUNNING.condition, word=RUNNING.word, why=why, run=last.run)
 
 
@@ -220,7 +229,20 @@ def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, no
         why = f"Run {run.run} is {run.state}, and no run has succeeded for {many}: its tasks' logs say what it is at."
         return Standing(condition=Condition.WARN, word="late", why=why, run=run.run)
     more = "; Airflow begins no other task of it until its DAG is unpaused" if dag.paused else ""
-    return Standing(condition=Condition.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.", run=run.run)
+    hidden = TRIES_HIDDEN if dag.hides_tasks and not is_queued else ""
+    return Standing(
+        condition=Condition.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.{hidden}", run=run.run
+    )
+
+
+def _retried(dag: DagState, now_ms: int) -> Standing | None:
+    """Return the state for an active run of which a try of a task has ended without success."""
+    run = dag.under_way
+    if run is None or run.retry is None:
+        return None
+    now = now_of(run.retry, paused=dag.paused, now_ms=now_ms)
+    why = f"{now} {before_of(run.retry)}: {run.retry.log}."
+    return Standing(condition=RETRYING.condition, word=RETRYING.word, why=why, run=run.run, logs=run.retry.log)
 
 
 def _is_late(seen: Status, expected: Expected, waited_ms: int, now_ms: int) -> bool:
@@ -332,7 +354,7 @@ def _left_open(last: RunDigest | None) -> Standing | None:
 def _not_begun(seen: Status) -> Standing | None:
     if seen.last_run is not None and not seen.never_ran:
         return None
-    return Standing(condition=Condition.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
+    return Standing(condition=Condition.UNKNOWN, word=NEVER_RAN, why="Start a run, or unpause its DAG.")
 
 
 def limits_of(budget: Budget | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from ferry.model import Flow
 from ferry.plan.rules.lag import TotalLag
 from ferry.reader.documents import Trouble
+from ferry_airflow.page.flow_health import NEVER_RAN
 from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.run_words import Condition
 
@@ -50,9 +51,23 @@ def _shared(found: Sequence[tuple[Flow, Trouble]], kind: Callable[[Trouble], Has
     return sorted(made, key=lambda one: one.trouble.since_ms)
 
 
+def sorted_by_use(flows: Sequence[OpenFlow]) -> list[OpenFlow]:
+    """Return the flows that have run, then those of which it is not known, then the others; by name among equals."""
+
+    def key(one: OpenFlow) -> tuple[int, str]:
+        unknown = not one.seen.ledger_ms and one.seen.last_run is None
+        return 1 if unknown else 2 * one.seen.never_ran, str(one.flow)
+
+    return sorted(flows, key=key)
+
+
 def sorted_by_condition(flows: Sequence[OpenFlow]) -> list[OpenFlow]:
-    """Return the flows, the worst first, then in the order of the file."""
-    return sorted(flows, key=lambda one: ORDER.index(one.standing.condition))
+    """Return the flows, the worst first, those that never ran last; among equals as `sorted_by_use` does."""
+
+    def rank(one: OpenFlow) -> int:
+        return len(ORDER) if one.standing.word == NEVER_RAN else ORDER.index(one.standing.condition)
+
+    return sorted(sorted_by_use(flows), key=rank)
 
 
 def _largest(figure: Callable[[TotalLag], float | None]) -> Callable[[OpenFlow], float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from fastapi import HTTPException, Request, status
 from fastapi.responses import Response
@@ -13,7 +15,7 @@ from ferry_airflow.page.dag_runs import TASK_CONDITIONS, outcome_of, story_of, t
 from ferry_airflow.page.differences import NOTHING, differences_of
 from ferry_airflow.page.filters import ms_of
 from ferry_airflow.page.page_state import FlowDep
-from ferry_airflow.page.pages import may_continue, shown_page
+from ferry_airflow.page.pages import may_continue, retried_of, shown_page, with_own_retries
 from ferry_airflow.page.threads import page_router
 
 router = page_router(prefix="/flow/{source}/{target}")
@@ -38,6 +40,10 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         )
     refuse(may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE), f"see runs of DAG {dag}")
     story = story_of(dag, run, with_returned=may_read(user, dag, DagAccessEntity.XCOM))
+    row = None if story is None else with_own_retries(user, dag, story.row)
+    if story is not None and row is not None:
+        again = {one.task for one in row.retries}
+        story = replace(story, reasons=tuple(one for one in story.reasons if one[0] not in again))
     outcome = story and outcome_of(story)
     differing = differences_of(story.returned) if story and outcome and dag == verify_dag_id(flow) else NOTHING
     return shown_page(
@@ -45,6 +51,7 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         "beside.html",
         open_flow,
         tab_of(flow, dag),
+        retried=retried_of(open_flow, dag, row, in_head=False),
         dag=dag,
         kind=kind,
         run=run,

@@ -46,6 +46,8 @@ from ferry_airflow.page.flow_health import (
     open_run,
     standing,
 )
+from ferry_airflow.page.retries import with_retries
+from ferry_airflow.page.retry_words import Retry
 from ferry_airflow.page.run_words import Badge, run_badge
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import in_page_threads
@@ -128,6 +130,10 @@ class OpenFlow:
         theirs = next((one.started or one.queued for one in self.dag.runs if one.run == run), None)
         return ms_of(theirs) if ours is None else ours
 
+    def retry_of(self, run: str) -> Retry | None:
+        """Return the task of an active run of the live lane that is tried again; None: none, or it is not known."""
+        return next((one.retry for one in self.dag.runs if one.run == run), None)
+
     @property
     def is_overdue(self) -> bool:
         """Whether Airflow should have begun its next run long ago."""
@@ -189,12 +195,12 @@ def visible(office: PageState, user: User, *, runs: int) -> tuple[Configured, li
     configured = office.flows.now()
     allowed = seen_by(user, (flow.flow for flow in configured.flows))
     chosen = [flow for flow in configured.flows if flow.flow in allowed]
-    dags = dag_states({dag_id(flow.flow): runs for flow in chosen})
+    names = {flow.flow: dag_id(flow.flow) for flow in chosen}
+    states = dag_states(dict.fromkeys(names.values(), runs))
+    dags = with_retries(user, {name: _as_seen(states[name], allowed[flow]) for flow, name in names.items()})
     statuses = office.reader.statuses([str(flow.flow) for flow in chosen], closely=False)
     found = [
-        _opened(
-            office, configured, flow, seen, _as_seen(dags[dag_id(flow.flow)], allowed[flow.flow]), user, closely=False
-        )
+        _opened(office, configured, flow, seen, dags[names[flow.flow]], user, closely=False)
         for flow, seen in zip(chosen, statuses, strict=True)
     ]
     return visible_file(configured, user), found
@@ -238,6 +244,7 @@ def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFl
         if flow.flow == wanted:
             name = dag_id(wanted)
             dag = _as_seen(dag_states({name: DAG_RUNS})[name], may_read(user, name, RUN))
+            dag = with_retries(user, {name: dag})[name]
             return _opened(office, configured, flow, office.reader.status(str(wanted)), dag, user)
     why = visible_file(configured, user).lacks(wanted)
     raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")

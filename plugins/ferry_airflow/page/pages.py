@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -13,20 +13,20 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from ferry.clock import wall_ms
 from ferry.model import Flow
 from ferry.page.cut import Cut
-from ferry.reader.documents import TopicStory
+from ferry.reader.documents import Answer, Line, TopicStory
 from ferry.reader.limits import MOST_REFUSALS
 from ferry.reader.questions import OfClusters, OfRefusals, OfTopic, OfTopics
 from ferry_airflow.naming import OWN, drill_dag_id
 from ferry_airflow.page.access import User, may_clear, may_see_dag, refuse
-from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow
+from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState, dag_states
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.clients import clients_of, clients_of_all
-from ferry_airflow.page.cluster_cards import cards_of
+from ferry_airflow.page.cluster_cards import cards_of, silent_now
 from ferry_airflow.page.dag_runs import approvals, first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.filters import moment, ms_of
-from ferry_airflow.page.flow_summary import SORTS, chosen, counts, hindrances, outages, sorted_by
+from ferry_airflow.page.flow_summary import SORTS, chosen, counts, hindrances, outages, sorted_by, sorted_by_use
 from ferry_airflow.page.page_state import (
     FlowDep,
     OfficeDep,
@@ -40,8 +40,10 @@ from ferry_airflow.page.page_state import (
     with_runs,
 )
 from ferry_airflow.page.rendering import root_of, written
+from ferry_airflow.page.retries import with_retries
+from ferry_airflow.page.retry_words import Retry, before_of, now_of
 from ferry_airflow.page.run_list import EitherRun, Fold, chosen_runs, folded, merged, words_of
-from ferry_airflow.page.run_words import DAG_CONDITIONS
+from ferry_airflow.page.run_words import DAG_CONDITIONS, RETRYING
 from ferry_airflow.page.sparkline import sparklines
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
@@ -55,6 +57,20 @@ TABS = (
 )
 
 WORST = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retried:
+    """The tasks of an active run that Airflow tries again, as its card shows them."""
+
+    dag: str
+    run: str
+    tasks: tuple[tuple[Retry, str], ...]
+    """Each with a sentence on the try that is under way or comes next; empty: the head of the page has it."""
+    silent: tuple[Line, ...]
+    """The clusters and brokers that do not answer at present."""
+
+
 DAG_RUNS_AT_A_GLANCE = 5
 """Airflow's runs of a flow that the list reads: after the one that runs, some may be queued."""
 
@@ -68,11 +84,13 @@ def shown_page(
     lane: str = "",
     span: Chosen = ALL,
     has_why: bool = False,
+    retried: Retried | None = None,
     **what: Any,
 ) -> HTMLResponse:
     """Return a page of a flow; `lane`: another lane, whose runs and receipts have addresses of their own (`base`).
 
     `span` is the time that its charts show. `has_why`: it shows why the run failed of which the flow's state is.
+    `retried`: the tasks of the run under way that it shows.
     """
     flow = open_flow.flow
     here = place_of(request, flow)
@@ -92,6 +110,7 @@ def shown_page(
         span=span,
         spans=CHOICES,
         has_why=has_why,
+        retried=retried,
         **what,
     )
 
@@ -112,7 +131,7 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "", sort: str
         counts=counts(flows),
         outages=outages(flows),
         hindrances=hindrances(flows),
-        drawing=drawn(flows),
+        drawing=drawn(sorted_by_use(flows)),
         asks=approvals(user, [one.flow for one in flows]),
         clients=clients_of_all(flows, configured.enabled),
         sheet_width=WIDTH,
@@ -167,6 +186,7 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
     failed = next((one for one in ended if one.run == open_flow.standing.run), None)
     reasons, last = reasons_for(user, open_flow.dag_id, failed), open_flow.ended_run
     is_its = last is not None and failed is not None and last.run == failed.run
+    under_way = open_flow.dag.under_way
     below = [one.message for one in last.refusals] + [text for _, text in last.undone] if last and is_its else []
     return shown_page(
         request,
@@ -179,6 +199,7 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         sparks=sparklines(worst),
         runs=folded(_all_runs(open_flow))[:WORST],
         has_why=bool(reasons),
+        retried=retried_of(open_flow, open_flow.dag_id, under_way, in_head=True, asked=asked),
         reasons=beyond(reasons, below),
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
         asks=approvals(user, [open_flow.flow]).get(open_flow.flow, ()),
@@ -187,6 +208,32 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         are_asked=asked.waiting,
         verbs=verbs_of(open_flow, office),
     )
+
+
+def with_own_retries(user: User, dag: str, row: DagRunRow) -> DagRunRow:
+    """Return a run of another of the flow's DAGs with its tasks that are tried again, as far as a user may see them."""
+    return with_retries(user, {dag: DagState(known=True, runs=(row,))})[dag].runs[0]
+
+
+def retried_of(
+    open_flow: OpenFlow, dag: str, row: DagRunRow | None, *, in_head: bool, asked: Answer | None = None
+) -> Retried | None:
+    """Return the tasks of a run that are tried again; None if there are none, or the user may not see them.
+
+    `in_head`: the page shows in its head which try of the first one is under way. `asked`: how the clusters are; if it
+    is not given, the reader is asked.
+    """
+    if row is None or row.retry is None:
+        return None
+    state = open_flow.dag if dag == open_flow.dag_id else dag_states({dag: 0})[dag]
+    told = [
+        ""
+        if in_head and one is row.retry
+        else f"{now_of(one, paused=state.paused, now_ms=wall_ms())} {before_of(one)}."
+        for one in row.retries
+    ]
+    silent = silent_now(open_flow.flow, open_flow.seen.troubles, asked or open_flow.ask(OfClusters()))
+    return Retried(dag=dag, run=row.run, tasks=tuple(zip(row.retries, told, strict=True)), silent=silent)
 
 
 def reasons_for(user: User, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:
@@ -202,14 +249,16 @@ def beyond(reasons: Sequence[tuple[str, str]], shown: Sequence[str]) -> list[tup
 
 
 def reasons_in_list(user: User, flows: Sequence[OpenFlow]) -> dict[Flow, str]:
-    """Return by flow the first reason of the failed run that its state is of, if the user may see it."""
+    """Return by flow why its state is so, if the user may see it: the first reason of a failed run, or of a try."""
+    retries = ((one.flow, one.retry_of(one.standing.run)) for one in flows if one.standing.word == RETRYING.word)
+    tried = {flow: retry.why for flow, retry in retries if retry and retry.why}
     failed = {
         (one.dag_id, run.run): one.flow
         for one in flows
         for run in one.dag.runs
         if run.run == one.standing.run and run.state == "failed" and may_see_reasons(user, one.dag_id)
     }
-    return {failed[at]: why for at, why in first_reasons(list(failed)).items()}
+    return tried | {failed[at]: why for at, why in first_reasons(list(failed)).items()}
 
 
 def may_continue(open_flow: OpenFlow, user: User, dag: str, dag_run: DagRunRow | None) -> bool:

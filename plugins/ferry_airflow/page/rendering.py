@@ -37,6 +37,8 @@ _NO_DETAIL = "Not Found"
 _OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/(report(?=/))?")
 _UNPROCESSABLE = 422
 _UNFORESEEN = 500
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)")
+"""A time as `filters.moment` writes it."""
 _PIECE = re.compile(r"[^._:/]*[._:/]+|[^._:/]+")
 _DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
 _TITLES = {
@@ -82,10 +84,23 @@ def _environment() -> Environment:
 def sentence(text: str, run: str = "", link: str = "") -> Markup:
     """Return a sentence as HTML: counts are easy to read, and a run has its time and kind, with its id on hover.
 
+    The browser writes times in Airflow's zone.
+
     `run` is the id of a run that has a `link` instead. Commands and names stay as they are, so that they can be copied.
     """
     pieces = filters.runs_in(readable(text), run)
-    return Markup("").join(escape(before) + (link if one and one == run else _named(one)) for before, one in pieces)
+    return Markup("").join(_timed(before) + (link if one and one == run else _named(one)) for before, one in pieces)
+
+
+def _timed(text: str) -> Markup:
+    """Return a text as HTML, its times as elements."""
+    parts = enumerate(_MOMENT.split(text))
+    return Markup("").join(_time(part) if at % 2 else escape(part) for at, part in parts)
+
+
+def _time(moment: str) -> Markup:
+    day, hour, _ = moment.split()
+    return Markup('<time datetime="{}T{}Z">{}</time>').format(day, hour, moment)
 
 
 def _named(run: str) -> Markup:

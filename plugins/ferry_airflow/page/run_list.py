@@ -10,7 +10,8 @@ from itertools import groupby
 from ferry.reader.documents import PastState, RunDigest
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.page_state import OpenFlow
-from ferry_airflow.page.run_words import RUNNING, Badge, Condition, beside_badge, dag_badge
+from ferry_airflow.page.retry_words import Retry
+from ferry_airflow.page.run_words import RETRYING, RUNNING, Badge, Condition, beside_badge, dag_badge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,11 @@ class EitherRun:
     def is_running(self) -> bool:
         """Whether it is active, by the ledger and by Airflow."""
         return RUNNING in self.badges
+
+    @property
+    def retry(self) -> Retry | None:
+        """The task of it that Airflow tries again."""
+        return None if self.dag_run is None else self.dag_run.retry
 
     @property
     def is_idle(self) -> bool:
@@ -66,10 +72,11 @@ def merged(open_flow: OpenFlow) -> list[EitherRun]:
 
 def _badges(ours: tuple[PastState, Badge] | None, dag_run: DagRunRow | None) -> tuple[Badge, ...]:
     """Return the badges of a run, from the ledger, if it has the run, and from Airflow."""
+    again = (RETRYING,) if dag_run and dag_run.retry else ()
     if ours is None:
-        return (dag_badge(dag_run.state),) if dag_run else ()
+        return (dag_badge(dag_run.state), *again) if dag_run else ()
     besides = beside_badge(ours[0], dag_run.state if dag_run else None)
-    return (ours[1], besides) if besides else (ours[1],)
+    return (ours[1], besides) if besides else (ours[1], *again)
 
 
 def chosen_runs(rows: Sequence[EitherRun], *, state: str, copied: bool, since_ms: int) -> list[EitherRun]:

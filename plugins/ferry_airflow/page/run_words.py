@@ -23,6 +23,8 @@ PLANNING = Badge(condition=Condition.BUSY, word="planning")
 UNFINISHED = Badge(condition=Condition.WARN, word="unfinished")
 """For a run that is open in the ledger and not active."""
 TASK_FAILED = Badge(condition=Condition.WARN, word="task failed")
+RETRYING = Badge(condition=Condition.WARN, word="retrying")
+"""For an active run of which Airflow tries a task again."""
 
 _ENDED = {
     PastState.SUCCESS: Badge(condition=Condition.GOOD, word="success"),

@@ -12,9 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
+from ferry.model import Flow
 from ferry.reader.documents import Answer, TopicStory, Unknown
 from ferry.reader.questions import Look, OfTopic, OfUnknown
+from ferry_airflow.naming import other_dags
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
+from ferry_airflow.page.dag_runs import kind_of, needs_approval
 from ferry_airflow.page.filters import moment
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import OpenFlow
@@ -136,9 +139,23 @@ def triggered(
     audit(open_flow.user, event, dag, started, {"flow": str(open_flow.flow), **conf_of_run})
     open_flow.ask(Look())
     page = f"{place_of(request, open_flow.flow)}/{part_of_run(dag, started)}"
+    in_airflow = f"{airflow_of(request)}/dags/{quote(dag, safe='')}"
     links = [{"text": started, "href": page, "top": False}]
-    text = f"Run {started} is queued."
+    text = f"A {_named(open_flow.flow, dag, conf_of_run)} of {open_flow.flow} is queued: {started}."
     if state.paused:
-        text = f"Run {started} is queued, and waits until DAG {dag} is unpaused in Airflow."
-        links.append({"text": dag, "href": f"{airflow_of(request)}/dags/{quote(dag, safe='')}", "top": True})
-    return {"run": started, "dag": dag, "waits": state.paused, "text": text, "links": links}
+        text += f" It waits until DAG {dag} is unpaused in Airflow."
+        links.append({"text": dag, "href": in_airflow, "top": True})
+    is_asked = needs_approval(open_flow.flow, dag, conf_of_run)
+    if is_asked:
+        text += " It waits for an approval after its checks: answer it under Required Actions in Airflow."
+        actions = f"{in_airflow}/runs/{quote(started, safe='')}/required_actions"
+        links.append({"text": "Required Actions", "href": actions, "top": True})
+    return {"run": started, "dag": dag, "waits": state.paused or is_asked, "text": text, "links": links}
+
+
+def _named(flow: Flow, dag: str, conf: Mapping[str, Any]) -> str:
+    """Return what a run is: a run of the flow, or the kind of a run of another of its DAGs."""
+    kind = other_dags(flow).get(dag)
+    if kind is None:
+        return "run"
+    return f"dry run of a {kind}" if conf.get("dry_run") else kind_of(kind, conf)

@@ -32,13 +32,25 @@ from ferry.reader.flows import Flows
 from ferry.reader.service import Service
 from ferry.reader.watch import FlowPoll, FlowWatch
 from ferry.reader.watcher import Job, Watcher, Watchers
-from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, series, starting
+from ferry_airflow.page import (
+    access,
+    actions,
+    airflow_side,
+    dag_runs,
+    other_dags,
+    page_state,
+    pages,
+    retries,
+    series,
+    starting,
+)
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.app import page_app
 from ferry_airflow.page.dag_runs import DagRunStory, Reason
 from ferry_airflow.page.features import records
 from ferry_airflow.page.flows import page_flows
 from ferry_airflow.page.page_state import PageState
+from ferry_airflow.page.retry_words import Retry
 
 Right = tuple[str, str, DagAccessEntity | None]
 """A DAG or a custom view, a method, and what of the DAG; None: the DAG itself."""
@@ -193,6 +205,8 @@ class Desk:
     """Runs of the flow's DAG that are not among its newest."""
     failed: tuple[DagRunRow, ...] = ()
     """Its newest failed runs, which are not among its newest."""
+    retries: dict[tuple[str, str], tuple[Retry, ...]] = field(default_factory=dict)
+    """The tasks that Airflow tries again, by DAG and run."""
     asking: set[tuple[str, str]] = field(default_factory=set)
     """DAGs and runs that wait for an approval."""
     stories: dict[tuple[str, str], DagRunStory] = field(default_factory=dict)
@@ -251,7 +265,7 @@ def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: py
         reader = read_by(Service(Flows(), watchers, stays=True), config)
         app.state.office = replace(office, flows=page_flows(), reader=reader)
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
-        for module in (page_state, starting, other_dags, dag_runs):
+        for module in (page_state, pages, starting, other_dags, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
 
         def with_older(dag: str, known: DagState, runs: Sequence[str]) -> DagState:
@@ -260,6 +274,8 @@ def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: py
         monkeypatch.setattr(page_state, "with_older", with_older)
         with_failed = lambda dag, known: replace(known, runs=(*known.runs, *made.failed))  # noqa: E731
         monkeypatch.setattr(page_state, "with_failed", with_failed)
+        again = lambda runs: {run: made.retries[run] for run in runs if run in made.retries}  # noqa: E731
+        monkeypatch.setattr(retries, "retries_of", again)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
         asked = lambda runs: {  # noqa: E731
             run: (made.stories[run].conf, made.stories[run].returned) for run in runs if run in made.stories
@@ -305,7 +321,7 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
         def opened() -> Iterator[Session]:
             yield session
 
-        for module in (airflow_side, dag_runs):
+        for module in (airflow_side, dag_runs, retries):
             monkeypatch.setattr(module, "create_session", opened)
         yield session
 

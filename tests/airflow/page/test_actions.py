@@ -36,7 +36,7 @@ from ferry_airflow.page.access import RECORDS
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import open_flow
-from tests.airflow.page.conftest import FLOW, HERE, REPORTS, RUN, Desk, Right, lag
+from tests.airflow.page.conftest import FLOW, HERE, REPORTS, RUN, TEXT, Desk, Right, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.values import PAGES, answered
 from tests.golden import Golden
@@ -288,15 +288,38 @@ def test_a_run_has_a_link_and_one_that_waits_for_its_dag_is_not_said_to_be_just_
 ) -> None:
     body, (dag, *_) = BODIES[verb]
     queued = desk.act(verb, body)[1]
+    is_asked = verb in ("drill", "switchover", "failover")
     page = f"{HERE}/run/manual__1" if dag == OWN else f"{HERE}/dag/{dag}/run/manual__1"
     link = {"text": "manual__1", "href": page, "top": False}
-    assert (queued["waits"], queued["links"]) == (False, [link])
+    asks = {"text": "Required Actions", "href": f"/dags/{dag}/runs/manual__1/required_actions", "top": True}
+    assert (queued["waits"], queued["links"]) == (is_asked, [link, asks] if is_asked else [link])
     golden(str(queued["text"]), "queued")
     desk.others[dag] = DagState(known=True, paused=True)
     answer = desk.act(verb, body)[1]
     assert answer["waits"] is True
     golden(str(answer["text"]), "waits")
-    assert answer["links"] == [link, {"text": dag, "href": f"/dags/{dag}", "top": True}]
+    unpaused = {"text": dag, "href": f"/dags/{dag}", "top": True}
+    assert answer["links"] == ([link, unpaused, asks] if is_asked else [link, unpaused])
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_asked"), [("tabletop", False), ("shadow", False), ("partial", True), ("full", True)]
+)
+def test_a_drill_is_named_by_its_kind_and_flow_and_by_where_it_waits(desk: Desk, kind: str, is_asked: bool) -> None:
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}), [])
+    Path(os.environ["FERRY_CONFIG"]).write_text(f"{TEXT}backup->primary.enabled = true\nbackup->primary.topics = .*\n")
+    code, answer = desk.act("drill", {"kind": kind, **({"topics": ["orders"]} if kind == "partial" else {})})
+    assert code == 200, answer
+    assert f"{kind} drill of primary->backup" in str(answer["text"])
+    assert answer["waits"] is is_asked
+    assert ("approval" in str(answer["text"])) is is_asked
+
+
+def test_a_switch_that_only_shows_its_steps_waits_for_no_approval(desk: Desk) -> None:
+    body, _ = BODIES["switchover"]
+    answer = desk.act("switchover", {**body, "dry_run": True})[1]
+    assert "dry run" in str(answer["text"])
+    assert answer["waits"] is False
 
 
 @pytest.mark.parametrize("verb", TRIGGERED)

@@ -15,8 +15,18 @@ from ferry.reader.documents import Status, Trouble
 from ferry.reader.watch import FlowPoll
 from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState
-from ferry_airflow.page.flow_health import Standing
-from ferry_airflow.page.flow_summary import ORDER, SORTS, chosen, hindrances, outages, sorted_by, sorted_by_condition
+from ferry_airflow.page.chart_map import drawn
+from ferry_airflow.page.flow_health import NEVER_RAN, Standing
+from ferry_airflow.page.flow_summary import (
+    ORDER,
+    SORTS,
+    chosen,
+    hindrances,
+    outages,
+    sorted_by,
+    sorted_by_condition,
+    sorted_by_use,
+)
 from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.run_words import Condition
 from tests.airflow.page.conftest import HERE, TEXT, Desk, lag
@@ -39,7 +49,38 @@ def names(found: list[OpenFlow]) -> list[str]:
     return [str(one.flow) for one in found]
 
 
-def test_the_worst_is_first_and_else_the_files_order_stays() -> None:
+def used(never: str, unknown: str = "") -> list[OpenFlow]:
+    """Flows that are well, of which one never ran and one is not read yet."""
+    seen = {never: Status(ledger_ms=1, never_ran=True), unknown: Status()}
+    return [
+        replace(one, seen=seen.get(str(one.flow), Status(ledger_ms=1)))
+        for one in stood((Condition.GOOD, Condition.GOOD, Condition.GOOD))
+    ]
+
+
+def test_a_flow_that_has_run_comes_before_one_that_never_ran_and_then_the_name_decides() -> None:
+    assert names(sorted_by_use(used("a->b"))) == ["c->b", "d->a", "a->b"]
+    assert names(sorted_by_use(used("a->b", "c->b"))) == ["d->a", "c->b", "a->b"]
+    assert names(sorted_by_use(used("")[::-1])) == ["a->b", "c->b", "d->a"]
+    assert names(sorted_by_condition(used("a->b"))) == ["c->b", "d->a", "a->b"]
+
+
+def test_a_flow_that_never_ran_is_last_unless_it_needs_attention() -> None:
+    grey = Standing(condition=Condition.UNKNOWN, word=NEVER_RAN, why="")
+    first, *rest = stood((Condition.UNKNOWN, Condition.GOOD, Condition.BUSY))
+    assert names(sorted_by_condition([replace(first, standing=grey), *rest])) == ["d->a", "c->b", "a->b"]
+    down = replace(grey, condition=Condition.BAD, word="unreachable")
+    assert names(sorted_by_condition([replace(first, standing=down), *rest])) == ["a->b", "d->a", "c->b"]
+
+
+def test_the_map_begins_with_the_source_of_a_flow_that_has_run() -> None:
+    back, there = flows("backup->primary", "primary->backup")
+    seen = (replace(back, seen=Status(ledger_ms=1, never_ran=True)), replace(there, seen=Status(ledger_ms=1)))
+    drawing = drawn(sorted_by_use(seen))
+    assert [one.alias for one in sorted(drawing.places, key=lambda one: one.x)] == ["primary", "backup"]
+
+
+def test_the_worst_is_first_and_else_the_name_decides() -> None:
     assert set(ORDER) == set(Condition)
     assert names(sorted_by_condition(stood((Condition.GOOD, Condition.BAD, Condition.GOOD)))) == [
         "c->b",

@@ -165,3 +165,9 @@ def test_a_run_in_a_sentence_has_its_time_and_kind(run: str, short: str) -> None
 
 def test_an_id_of_no_time_stays() -> None:
     assert sentence("run run-20261399T060000Z-1a2b") == "run run-20261399T060000Z-1a2b"
+
+
+def test_a_time_in_a_sentence_is_written_in_the_zone_of_the_browser() -> None:
+    time = '<time datetime="2026-09-21T14:13:20Z">2026-09-21 14:13:20 UTC</time>'
+    assert str(sentence("since 2026-09-21 14:13:20 UTC, <b>")) == f"since {time}, &lt;b&gt;"
+    assert str(sentence("2026-09-21 14:13:20 UTC")) == time

@@ -107,7 +107,7 @@ def test_what_was_typed_stays_until_it_is_taken(desk: Desk, monkeypatch: pytest.
                 expect(page.locator("#ask .wrong")).to_have_count(0)
             page.locator("#ask-go").click()
             expect(page.locator("#ask")).to_be_hidden()
-            where, told = TOLD.get(verb, ("#notices", "Run manual__1 is queued."))
+            where, told = TOLD.get(verb, ("#notices", "is queued: manual__1."))
             expect(page.locator(where)).to_contain_text(told)
             desk.triggered.clear()
 
@@ -199,7 +199,7 @@ def test_names_are_picked_from_what_there_is(desk: Desk) -> None:
         expect(_field(page, "topics")).to_have_attribute("aria-invalid", "true")
         topics.fill("payments.card")
         page.locator("#ask-go").click()
-        expect(page.locator("#notices")).to_contain_text("Run manual__1 is queued.")
+        expect(page.locator("#notices")).to_contain_text("is queued: manual__1.")
         assert desk.triggered[-1][2] == {"topics": ["payments.card"]}
 
         shown(page, address, f"{HERE}/reports")
@@ -222,7 +222,7 @@ def test_a_group_whose_name_has_blanks_and_commas_is_one_group(desk: Desk) -> No
         expect(page.get_by_role("checkbox", name="billing")).to_be_checked()
         _typed(page, {"reason": "a move", "reverse": "false", "confirm": "backup"})
         page.locator("#ask-go").click()
-        expect(page.locator("#notices")).to_contain_text("Run manual__1 is queued.")
+        expect(page.locator("#notices")).to_contain_text("is queued: manual__1.")
         assert desk.triggered[-1][2]["leave_groups"] == ["night batch, eu", "billing"]  # type: ignore[index]
 
 
@@ -241,7 +241,7 @@ def test_a_drill_has_the_fields_of_its_kind_alone(desk: Desk) -> None:
                 _typed(page, {"groups": "billing", "topics": "orders"})
         _typed(page, {"kind": "shadow", "reason": "the audit"})
         page.locator("#ask-go").click()
-        expect(page.locator("#notices")).to_contain_text("Run manual__1 is queued.")
+        expect(page.locator("#notices")).to_contain_text("is queued: manual__1.")
         assert desk.triggered[-1][2] == {"kind": "shadow", "topics": ["orders"], "reason": "the audit"}
 
 

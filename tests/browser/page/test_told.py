@@ -26,7 +26,7 @@ def test_what_came_of_a_request_leads_to_its_run_and_what_waits_stays(desk: Desk
         page.goto(f"{address}{HERE}/runs")
         told = page.locator("#notices > div")
         verify(page)
-        expect(told).to_contain_text("Run manual__1 is queued.")
+        expect(told).to_contain_text("is queued: manual__1.")
         link = told.get_by_role("link", name="manual__1")
         expect(link).to_have_attribute("href", f"{HERE}/dag/{VERIFY}/run/manual__1")
         page.locator("body").hover(position={"x": 2, "y": 2})

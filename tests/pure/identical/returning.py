@@ -93,11 +93,6 @@ def waits() -> bool:
     return True
 
 
-def all_answered(until: int) -> bool:
-    """Whether the ledger says that all markers of the lane were answered."""
-    return until == 0
-
-
 def counts_from(receipts: int, until: int) -> int:
     """From where on a lane's records begin: its receipts end before those of clients."""
     return max(receipts, until)
@@ -358,7 +353,7 @@ class Way(World):
         producer = continued.producer if continued is not None else self.producer
         begins = continued.until if continued is not None else 0
         own = log.end == begins or log.entries[-1].producer == producer
-        compared = log.end if own and log.hw == log.end and all_answered(ledger.marking.until) else -1
+        compared = log.end if own and log.hw == log.end else -1
         found = [
             (Sender(after=None, ends={place(): one.planned_end}), one.after)
             for one in ledger.runs

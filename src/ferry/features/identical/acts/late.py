@@ -102,9 +102,8 @@ async def look_late(
     ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
     settings = (await topic_settings(target, sorted(topics), names=(RETENTION_BYTES, CLEANUP))).found
     lasting = {name for name, one in settings.items() if _lasts(one)}
-    unanswered = {place for place, until in markings(view, lane).items() if until}
     # Up to where the broker compares late batches, as long as the lane's last batch is there.
-    compared = {place: LAST_SEQUENCE if drained else end for place, end in ends.items() if place not in unanswered}
+    compared = {place: LAST_SEQUENCE if drained else end for place, end in ends.items()}
     # A batch may also come to a topic that is created again.
     reached = {
         place: some

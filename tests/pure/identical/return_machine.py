@@ -229,3 +229,58 @@ class MarkingReturnMachine(ReturnMachine):
         """The next reading of the ledger lacks what comes after this moment."""
         way = self.both.ways[side]
         way.shown = way.ledger.marking
+
+
+class LateSwitchMachine(MarkingReturnMachine):
+    """With moves of clients while something of a lane with markers is late."""
+
+    shapes = "rrmm"
+
+    @precondition(lambda self: self.room() and self.both.switches < MAX_SWITCHES and len(self.both.truth) < 12)
+    @rule(
+        place=st.sampled_from(["send", "send", "mark"]),
+        fate=st.sampled_from(["late", "late", "applied"]),
+        dies=st.booleans(),
+        idle=st.sampled_from([0, 0, EXPIRATION, EXPIRATION - 1, EXPIRATION // 2]),
+        slept=st.sampled_from([0, 1, MARKING, LATENESS]),
+        planned=st.booleans(),
+        reloads=st.booleans(),
+        data=st.data(),
+    )
+    def switch_with_something_late(
+        self,
+        place: str,
+        fate: str,
+        dies: bool,
+        idle: int,
+        slept: int,
+        planned: bool,
+        reloads: bool,
+        data: st.DataObject,
+    ) -> None:
+        """A run's request gets no answer, maybe after idleness. The next run copies what it can, and clients move."""
+        it, way, some = self.both, self.both.copy, st.text(self.shapes, max_size=3)
+        way.replicating = True
+        way.settle()
+        if idle:
+            way.finish(way.start())
+            way.sleep(idle)
+            way.expire()
+        it.produce(data.draw(some))
+        task = way.run_until(way.start(), place)
+        for _ in range(data.draw(st.integers(0, 2))):
+            way.advance(task)
+            way.run_until(task, place)
+        if task.label == place:
+            way.lose(task, fate, dies=dies)
+        way.sleep(slept)
+        way.expire()
+        it.produce(data.draw(some))
+        way.finish(way.start())
+        if it.switchover() if planned else it.failover():
+            it.produce(data.draw(some))
+            way.expire()
+            if reloads:
+                way.fail_over(0)
+            while way.late:
+                way.deliver_late(0)

@@ -353,7 +353,7 @@ class Way(World):
         producer = continued.producer if continued is not None else self.producer
         begins = continued.until if continued is not None else 0
         own = log.end == begins or log.entries[-1].producer == producer
-        compared = log.end if own and log.hw == log.end and ledger.marking.until == 0 and not self.marked else -1
+        compared = log.end if own and log.hw == log.end else -1
         found = [
             (Sender(after=None, ends={place(): one.planned_end}), one.after)
             for one in ledger.runs
@@ -361,11 +361,6 @@ class Way(World):
         ]
         left = [after for sender, after in found if reaching([sender], place(), compared)]
         return max((LEASE + LATENESS + 1 + (self.now if after is None else after) for after in left), default=0)
-
-    @property
-    def marked(self) -> bool:
-        """Whether the lane ever sent a marker there."""
-        return any(one.marker and one.producer in self.both.lanes for one in self.target.entries)
 
     def write(self, kind: str, age: int = 0, producer: int = CLIENT) -> None:
         """A client writes a record (`r`), or a hole (`m`)."""

@@ -25,6 +25,7 @@ from ferry.model.switch import Switch, Verb
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical import world
+from tests.pure.identical.marking import Marking
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.test_damage import foreign
 from tests.pure.identical.test_slot import BROKER, Identical
@@ -293,6 +294,33 @@ def test_what_is_copied_to_the_end_of_all_plans_is_safe() -> None:
         lane.copy(lane.begin(lane.open("first")))
         found = looked(lane)
         assert (found.ends, found.until, found.why) == ({place(0): 3, place(1): 1}, {}, {})
+
+
+def test_a_partition_with_markers_is_as_safe_as_others() -> None:
+    lane = Marking("rcac", "r")
+    with at_work(lane):
+        lane.run("first")
+        assert (lane.until(0), lane.until(1)) == (0, None)
+        found = looked(lane)
+        assert (found.ends, found.until, found.why) == ({place(0): lane.stands(), place(1): 1}, {}, {})
+        lane.target.settings |= {"retention.bytes": str(1 << 40)} | BROKER
+        found = looked(lane, drained=True)
+        assert (set(found.until), found.sized, found.only_waits) == ({place(0), place(1)}, {place(0), place(1)}, True)
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_marker_that_was_not_answered_waits_unless_it_is_there(applied: bool) -> None:
+    """Each hole is passed once. So at the end of all plans each marker has arrived."""
+    lane = Marking("rc")
+    lane.target.settings |= BROKER
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=applied))
+        lane.copy(attempt)
+        assert (lane.stands(), bool(lane.until())) == (2 + applied, True)
+        found = looked(lane)
+        assert (found.ends, set(found.until)) == ({place(): 2 + applied}, set() if applied else {place()})
+        assert looked(lane, drained=True).until == {}
 
 
 @pytest.mark.parametrize("fresh", [0, 1])

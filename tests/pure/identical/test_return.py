@@ -14,10 +14,11 @@ from hypothesis.stateful import run_state_machine_as_test
 from ferry.features.identical.rules.values import Code, Done, Refuse
 from tests.pure.identical import clauses, marking_clauses
 from tests.pure.identical import return_clauses as off
-from tests.pure.identical.return_machine import MarkingReturnMachine, ReturnMachine
+from tests.pure.identical.marking_writer import MARKING
+from tests.pure.identical.return_machine import LateSwitchMachine, MarkingReturnMachine, ReturnMachine
 from tests.pure.identical.returning import STRAY, Both, ReturningMarkers, Way
 from tests.pure.identical.test_offsets import reading_kept
-from tests.pure.identical.world import EXPIRATION
+from tests.pure.identical.world import EXPIRATION, LATENESS, LEASE
 
 Clause = Callable[[], AbstractContextManager[object]]
 BATCH = 3
@@ -358,6 +359,47 @@ def marker_first_and_late() -> None:
     it.copy.finish(it.copy.start())
 
 
+def clients_before_a_late_marker() -> None:
+    """The marker of `a` is late, and A is lost. Clients write at B before it arrives."""
+    it = Both(ReturningMarkers)
+    it.produce("rrrmr")
+    late(it.copy, "mark")
+    it.failover()
+    it.produce("r")
+    arrived(it)
+
+
+def marker_late_and_the_rest_copied() -> None:
+    """The marker of `a` is late. `b` comes to the hole, and clients move when all is copied."""
+    it = Both(ReturningMarkers)
+    it.produce("rrrmr")
+    late(it.copy, "mark")
+    it.copy.finish(it.copy.start())
+    if it.copy.target.end < len(it.truth):
+        it.copy.sleep(MARKING + LATENESS + 1)
+    assert it.switchover()
+    it.produce("r")
+    arrived(it)
+
+
+def old_record_after_a_marker(age: int = EXPIRATION - 1) -> None:
+    """A batch is late. `b` copies it, a marker and an old record. Clients write, the state expires, the batch comes."""
+    it = Both(ReturningMarkers)
+    it.produce("mr")
+    late(it.copy)
+    it.copy.sleep(MARKING)
+    it.produce("m")
+    it.produce("r", age)
+    it.copy.finish(it.copy.start())
+    began = it.now
+    if it.switchover():
+        assert it.now == began, "it waits"
+        it.copy.sleep(LATENESS - MARKING)
+        it.primary.expire()
+        it.produce("r")
+    arrived(it)
+
+
 SCHEDULES: list[tuple[Clause, Callable[[], None], Clause]] = [
     (off.number_for_each_run, first_batch_late, off.nothing),
     (off.number_for_each_run, two_runs_before_the_first_batch, off.nothing),
@@ -389,6 +431,9 @@ SCHEDULES: list[tuple[Clause, Callable[[], None], Clause]] = [
     (off.sent_ahead, first_answer_missing, off.nothing),
     (off.numbers_are_offsets, marker_first, off.nothing),
     (marking_clauses.at_once, marker_first_and_late, off.nothing),
+    (off.unwaited, clients_before_a_late_marker, off.nothing),
+    (marking_clauses.at_once, marker_late_and_the_rest_copied, off.nothing),
+    (clauses.timestamps_ignored, old_record_after_a_marker, off.nothing),
 ]
 """A clause, its schedule, and what is off in both cases: then another clause closes it, too."""
 TABLE = [
@@ -407,6 +452,39 @@ def test_a_clause_closes_its_counterexample(clause: Clause, schedule: Callable[[
 
 def test_a_step_that_died_is_done_again() -> None:
     return_dies()
+
+
+def test_a_late_batch_between_markers_is_refused_after_the_records_of_clients_and_nothing_waits() -> None:
+    """The state is as old as it may be."""
+    old_record_after_a_marker(EXPIRATION - LEASE - 2 * LATENESS - 1)
+
+
+@pytest.mark.parametrize("kept", ["the record", "the marker"])
+def test_numbers_that_began_again_are_compared_as_long_as_the_last_record_stays(kept: str) -> None:
+    """The state expired, and a marker came first. A batch is late, and a broker loads what DeleteRecords has left."""
+    it = Both(ReturningMarkers)
+    it.produce("rr")
+    it.copy.finish(it.copy.start())
+    it.copy.sleep(EXPIRATION + 1)
+    it.copy.expire()
+    it.produce("mrm")
+    task = it.copy.run_until(it.copy.start(), "send")
+    it.copy.advance(task)  # the broker wants 0 after the marker
+    it.copy.lose(it.copy.run_until(task, "send"), "late", dies=True)
+    it.copy.sleep(MARKING)
+    it.copy.finish(it.copy.start())
+    began = it.now
+    assert it.switchover()
+    it.produce("r")
+    way = it.primary
+    way.retain(3 if kept == "the record" else 4)
+    way.fail_over(0)
+    assert (it.now, way.target.end) == (began, 6)
+    if kept == "the record":
+        arrived(it)
+    else:
+        with pytest.raises(AssertionError, match="wrong: "):
+            arrived(it)
 
 
 @pytest.mark.parametrize("lost", [1, BATCH])
@@ -446,9 +524,14 @@ def test_no_interleaving_with_markers_breaks_it() -> None:
     run_state_machine_as_test(MarkingReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 
 
+@pytest.mark.timeout(120)
+def test_no_interleaving_with_late_requests_while_clients_move_breaks_it() -> None:
+    run_state_machine_as_test(LateSwitchMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
+
+
 @pytest.mark.extra
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("machine", [ReturnMachine, MarkingReturnMachine])
+@pytest.mark.parametrize("machine", [ReturnMachine, MarkingReturnMachine, LateSwitchMachine])
 def test_no_interleaving_of_many_breaks_it(machine: type[ReturnMachine]) -> None:
     run_state_machine_as_test(
         machine, settings=settings(max_examples=5_000, stateful_step_count=STEPS, database=None, deadline=None)

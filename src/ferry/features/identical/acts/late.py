@@ -102,12 +102,13 @@ async def look_late(
     ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
     settings = (await topic_settings(target, sorted(topics), names=(RETENTION_BYTES, CLEANUP))).found
     lasting = {name for name, one in settings.items() if _lasts(one)}
-    marked = markings(view, lane).keys()
+    # Up to where the broker compares late batches, as long as the lane's last batch is there.
+    compared = {place: LAST_SEQUENCE if drained else end for place, end in ends.items()}
     # A batch may also come to a topic that is created again.
     reached = {
         place: some
         for place in sorted(places)
-        if (some := reaching(found, place, -1 if place in marked else _compared(place, ends, lasting, drained=drained)))
+        if (some := reaching(found, place, compared.get(place, -1) if place.topic in lasting else -1))
     }
     if not reached:
         return Late(ends=ends, why=why)
@@ -125,11 +126,7 @@ async def look_late(
         if place in ends and (limit := _size_limit(settings.get(place.topic))) is not None
     }
     # Those that would be safe without their size limit.
-    unlimited = {
-        place
-        for place in sizes
-        if place not in marked and not reaching(found, place, LAST_SEQUENCE if drained else ends[place])
-    }
+    unlimited = {place for place in sizes if not reaching(found, place, compared.get(place, -1))}
     unstamped = ledger.topic if now_ms is None else ""
     return Late(ends=ends, until=left, why=sizes | why, sized=frozenset(unlimited), unstamped=unstamped)
 
@@ -142,15 +139,6 @@ def _showing(view: LedgerView, fenced: int) -> LedgerView:
     if view.end <= fenced:
         raise Retryable(f"the ledger ends at offset {view.end}, before the run at {fenced} that fenced the lane")
     return view
-
-
-def _compared(
-    place: TopicPartition, ends: Mapping[TopicPartition, int], lasting: Collection[str], *, drained: bool
-) -> int:
-    """Return up to where the broker compares late batches; -1: it may compare none."""
-    if place not in ends or place.topic not in lasting:
-        return -1
-    return LAST_SEQUENCE if drained else ends[place]
 
 
 def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterable[TopicPartition]) -> list[Slice]:

@@ -10,7 +10,6 @@ from confluent_kafka import Producer
 
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
-from ferry.features.identical.rules import late
 from ferry.model.switch import Step, SwitchOutcome, Verb, next_step
 from tests.harness import (
     Message,
@@ -179,11 +178,7 @@ def test_after_a_failover_with_loss_topics_are_made_anew_and_clients_return(
 
 @pytest.mark.timeout(300)
 def test_what_clients_write_in_transactions_has_one_numbering_there_and_back(
-    source_cluster: RunningCluster,
-    target_cluster: RunningCluster,
-    topic: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     """The first transaction after each move is aborted, so the lane begins with a marker. One run copies all."""
     pair, clients = both_ways(source_cluster, target_cluster, topic)
@@ -192,8 +187,6 @@ def test_what_clients_write_in_transactions_has_one_numbering_there_and_back(
     here, there = (transactional(cluster, f"writer-{topic}") for cluster in (source_cluster, target_cluster))
     transact(source_cluster, here, clients, "cac")
     run_once(pair, pair.flow, file)
-    monkeypatch.setattr(late, "LEASE_MS", 0)
-    monkeypatch.setattr(late, "MARGIN_MS", -86_400_000)  # as if the time were over in which a marker may be late
     moved_by(pair, Verb.SWITCHOVER, "out-1")
     transact(target_cluster, there, clients, "acac")
     clients.consume(target_cluster, [topic], 9)

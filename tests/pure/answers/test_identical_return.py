@@ -67,6 +67,13 @@ def stopped(answer: Answer, code: str) -> Any:
     return error["facts"]
 
 
+def not_started(made: World, place: str) -> Any:
+    """The facts of the step `reverse` of a switchover that leaves the flow back to a failback, because of a place."""
+    facts = step_of(done(made, *OUT), "reverse")["facts"]
+    assert (facts["started"], place in facts["why"]) == (False, True)
+    return facts
+
+
 def step_of(body: Any, name: str) -> Any:
     """What a step of a switch found."""
     return next(one for one in body["steps"] if one["step"] == name)
@@ -109,11 +116,12 @@ def rows_of(brokers: WholeBrokers, source: str) -> Iterator[tuple[int, bytes, by
     return (row(one.payload) for one in brokers.log(ledger_topic(source)).entries if isinstance(one.payload, Part))
 
 
-def when_promoted(made: World, act: Callable[[], object]) -> None:
+def when_promoted(made: World, act: Callable[[], object], switch: str = "out") -> None:
     """Do something between the steps `promote` and `reverse` of a move to b."""
+    step = f'"{switch}","promote"'.encode()
 
     def is_promoted(_: Asked) -> bool:
-        return any(b'"promote"' in key for _, key, _ in rows_of(made.b, "a"))
+        return any(step in key for _, key, _ in rows_of(made.b, "a"))
 
     made.b.faults.append(Fault(api="Produce", topic=ledger_topic("a"), only=is_promoted, skip=1, then=act))
 
@@ -227,25 +235,57 @@ def test_a_step_that_dies_after_its_commit_keeps_the_producer_id_when_it_is_done
     assert batches_of(made.a) == [(10, written[0][2], 10)]
 
 
-def test_a_record_of_a_client_that_did_not_move_stops_the_step_until_the_topic_is_created_again(made: World) -> None:
+@pytest.mark.slow
+def test_a_record_of_a_client_that_did_not_move_leaves_the_flow_to_a_failback_that_makes_its_topic_again(
+    made: World,
+) -> None:
+    """The failback exports the record, and copies all to the topic that was created again. Then the flow continues."""
     when_promoted(made, lambda: made.produce(made.a, "orders", 0, 1))
-    facts = stopped(made.ask(*OUT), "identical.return.ends")
-    assert (facts["cluster"], "orders-0" in facts["places"], "orders-1" in facts["places"]) == ("a", True, False)
+    facts = not_started(made, "orders-0")
+    assert "orders-1" not in facts["why"]
     assert continued_in(made.a, "b") == []
-    assert made.ask(*OUT).code == STOPPED
-    created_again(made.a)
-    assert step_of(done(made, *OUT), "reverse")["facts"]["started"]
     made.produce(made.b, "orders", 0, 5)
-    done(made, "run", "b->a")
+    made.commit(made.b, "billing", orders_0=12)
+    stopped(made.ask(*EXPORTED), "identical.return.ends")
+    assert len((made.folder / "stranded.jsonl").read_text().splitlines()) >= 1
+    created_again(made.a)
+    back = done(made, *EXPORTED)
+    assert (step_of(back, "return")["facts"]["started"], step_of(back, "reverse")["facts"]["started"]) == (True, True)
     assert (ends(made), is_same(made)) == ((15, 15), True)
-    assert [(at, sequence) for at, _, sequence in batches_of(made.a)] == [(0, 0), (10, 10)]
+    made.produce(made.a, "orders", 0, 2)
+    done(made, "run", "a->b")
+    assert (ends(made), is_same(made)) == ((17, 17), True)
+    done(made, "switchover", "a->b", "--id", "out-2", *PLANNED)
+    made.produce(made.b, "orders", 0, 1)
+    done(made, "failback", "a->b", "--id", "back-2", *PLANNED)
+    assert is_same(made)
 
 
-def test_another_record_at_the_last_offset_stops_the_step(made: World) -> None:
+def test_a_failback_begins_though_the_topic_was_created_again_before(made: World) -> None:
+    when_promoted(made, lambda: made.produce(made.a, "orders", 0, 1))
+    not_started(made, "orders-0")
+    created_again(made.a)
+    assert step_of(done(made, *BACK), "return")["facts"]["started"]
+    assert is_same(made)
+
+
+def test_another_record_at_the_last_offset_leaves_the_flow_unstarted(made: World) -> None:
     when_promoted(made, lambda: another_last_record(made.a))
-    facts = stopped(made.ask(*OUT), "identical.return.ends")
-    assert ("orders-0" in facts["places"], "orders-1" in facts["places"]) == (True, False)
+    assert "orders-1" not in not_started(made, "orders-0")["why"]
     assert continued_in(made.a, "b") == []
+
+
+def test_a_partition_that_was_idle_between_two_moves_is_compared_at_the_second_one(made: World) -> None:
+    """Its cut-over is that of the first move, and the ledger has it: a record came to the old cluster since."""
+    done(made, *OUT)
+    made.produce(made.b, "orders", 1, 1)
+    done(made, *BACK)
+    kept = continued_in(made.a, "b")
+    when_promoted(made, lambda: made.produce(made.a, "orders", 0, 1), "out-2")
+    answer = made.ask("switchover", "a->b", "--id", "out-2", *PLANNED)
+    facts = step_of(answer.body, "reverse")["facts"]
+    assert (facts["started"], "orders-0" in facts["why"], "orders-1" in facts["why"]) == (False, True, False)
+    assert continued_in(made.a, "b") == kept
 
 
 def test_another_record_at_the_last_offset_is_refused_by_the_first_run_and_no_batch_is_sent(made: World) -> None:

@@ -524,7 +524,6 @@ def test_no_interleaving_with_markers_breaks_it() -> None:
     run_state_machine_as_test(MarkingReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 
 
-@pytest.mark.timeout(120)
 def test_no_interleaving_with_late_requests_while_clients_move_breaks_it() -> None:
     run_state_machine_as_test(LateSwitchMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 

@@ -87,6 +87,13 @@ IDENTICAL: Mapping[str, Entry] = {
         "a copy that has records of clients is refused",
         _BACK,
     ),
+    "identical.return.again": Entry(
+        None,
+        "{cluster} does not have the other cluster's records up to the cut-over, so those after it could not get the "
+        "same offsets there: {places}. The flow has copied to these topics before, so they cannot be made again",
+        "if a run was killed, run the flow and continue; otherwise save what is only there, and copy with translated "
+        "offsets to other topics",
+    ),
     "identical.return.ends": Entry(
         None,
         "{cluster} does not have the other cluster's records up to the cut-over, so those after it could not get the "

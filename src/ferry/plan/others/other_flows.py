@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.connect.cluster import Cluster
@@ -20,8 +21,8 @@ from ferry.lane.map_entries import NOWHERE
 from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.ledger.map_block import ReceiptChain
 from ferry.ledger.other_flows import OtherFlow, gaps, other_flow_of, ranges, uncut
-from ferry.ledger.producer_codec import continued, identical_lanes, own_producers, sent_places
-from ferry.ledger.receipts import last_receipts, open_receipts
+from ferry.ledger.producer_codec import continued, identical_lanes, own_producers, receipts_of_now, sent_places
+from ferry.ledger.receipts import open_receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Range, Receipt, TopicPartition
 from ferry.model.observed import Unavailable
@@ -199,13 +200,10 @@ async def _returned(
         for number, part in topic.partitions.items()
     }
 
-    def comes_back(of: ReceiptChain | Receipt) -> bool:
-        is_other = of.source_cluster_id != facts.target.cluster_id or of.target.topic not in facts.source.topics
-        return not is_other and not _is_gone(facts, of)
-
     for alias in await _ledgers(source):
         cache = ledgers.of(source, alias)
         view = await cache.view()
+        comes_back = partial(_comes_back, facts, {lane: sent_places(view, lane) for lane in identical_lanes(view)})
         rows, undecided = await cache.rows(view, comes_back, begins), list(filter(comes_back, open_receipts(view)))
         came = ranges(rows, undecided)
         ends = [(of.source, row.end) for of, some in rows.items() for row in some]
@@ -222,6 +220,13 @@ async def _returned(
         for lane in identical_lanes(view):
             no_receipt |= await _no_receipt(facts, source, f"{alias}->{source.alias}", view, lane)
     return found, originals, no_receipt
+
+
+def _comes_back(facts: Facts, kept: Mapping[str, Collection[TopicPartition]], of: ReceiptChain | Receipt) -> bool:
+    """Return whether records came from the target. `kept` are the partitions with identical offsets, by lane."""
+    if of.source_cluster_id != facts.target.cluster_id or of.target.topic not in facts.source.topics:
+        return False
+    return of.target not in kept.get(of.lane, ()) or not _is_gone(facts, of)
 
 
 def _is_gone(facts: Facts, of: ReceiptChain | Receipt) -> bool:
@@ -241,7 +246,7 @@ async def _no_receipt(
     It writes nothing after a record of another producer, so the source is read up to the first one. What the flow has
     copied is not read again. A lane without receipts may be of any cluster, so it counts.
     """
-    lasts = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
+    lasts = [*receipts_of_now(view, lane).values(), *open_receipts(view, lane)]
     if lasts and all(last.source_cluster_id != facts.target.cluster_id for last in lasts):
         return {}
     begins: dict[TopicPartition, int] = {}

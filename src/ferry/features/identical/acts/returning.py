@@ -21,7 +21,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import Continued, continued, continued_record
+from ferry.ledger.producer_codec import Continued, continued, continued_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import Record, Slice, TopicPartition
@@ -31,65 +31,70 @@ from ferry.words import several
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returning:
-    """Where a lane continues, by target partition, and under which producer id.
+    """Where a lane continues, by target partition.
 
     `others` says of other partitions why their logs do not have the same records up to the cut-over.
     """
 
     at: Mapping[TopicPartition, int] = field(default_factory=dict)
     producer: int = -1
+    """The producer id of partitions that have none for this cut-over; -1: all have one."""
+    is_new: bool = False
+    """Whether the ledger does not have all of it as this step's."""
     source_ids: Mapping[str, str] = field(default_factory=dict)
     """The ids of the source's topics."""
     source_cluster_id: str = ""
     others: Mapping[TopicPartition, str] = field(default_factory=dict)
+    written: bool = False
+    """Whether the lane may have written to a topic of `others`: then it cannot be made again."""
     anew: frozenset[str] = frozenset()
     """Topics of the target that were created again: the lane copies all to them, from the beginning."""
-
-    @property
-    def is_new(self) -> bool:
-        """Whether a run has to fence the lane: the ledger does not have all of it yet, or a late batch may come."""
-        return self.producer >= 0 or bool(self.anew)
+    gone: frozenset[str] = frozenset()
+    """Topics that the target does not have."""
 
     def records(self, view: LedgerView, lane: str, run: str) -> list[Record]:
-        """Make the records of where the lane continues, without those that the ledger has already.
+        """Make the records of where the lane continues, without those that this step has written already.
 
-        A step that is done again finds them, and runs may have written under their producer ids.
+        A partition keeps the producer id that it has for this cut-over: a batch may have been sent under it.
         """
-        known, at_ms = continued(view, lane), wall_ms()
-        return [
-            continued_record(
-                lane,
-                place,
-                Continued(
-                    at=at,
-                    producer_id=self.producer,
-                    run=run,
-                    at_ms=at_ms,
-                    source_topic_id=self.source_ids.get(place.topic, ""),
-                    source_cluster_id=self.source_cluster_id,
-                ),
+        known, at_ms, found = continued(view, lane), wall_ms(), list[Record]()
+        for place, at in sorted(self.at.items()):
+            one = known.get(place)
+            is_kept = one is not None and one.at == at
+            if one is not None and is_kept and one.run == run:
+                continue
+            new = Continued(
+                at=at,
+                producer_id=one.producer_id if one is not None and is_kept else self.producer,
+                run=run,
+                at_ms=at_ms,
+                source_topic_id=self.source_ids.get(place.topic, ""),
+                source_cluster_id=self.source_cluster_id,
             )
-            for place, at in sorted(self.at.items())
-            if not _is_known(known, place, at)
-        ]
+            found.append(continued_record(lane, place, new))
+        return found
 
     def refusal(self, cluster: str) -> str:
         """Say which partitions of the cluster do not have the same records, and why."""
         places = several([f"{place} ({why})" for place, why in sorted(self.others.items())])
-        return sentence("identical.return.ends", places=places, cluster=cluster)
-
-
-def _is_known(known: Mapping[TopicPartition, Continued], place: TopicPartition, at: int) -> bool:
-    return place in known and known[place].at == at
+        code = "identical.return.again" if self.written else "identical.return.ends"
+        return sentence(code, places=places, cluster=cluster)
 
 
 async def look_returning(
-    both: FlowConnections, lane: str, view: LedgerView, cuts: Mapping[TopicPartition, int], *, fenced: int = -1
+    both: FlowConnections,
+    lane: str,
+    view: LedgerView,
+    cuts: Mapping[TopicPartition, int],
+    run: str,
+    *,
+    fenced: int = -1,
 ) -> Returning:
     """Return where a lane continues, from what both clusters show. It is used on the connections' event loop.
 
     `cuts` are the offsets up to which both are to have the same records, by target partition. Topics have one name on
-    both sides. `fenced` is the generation of the run that has fenced the lane; -1: none has.
+    both sides. `run` is the run of this step, and `fenced` its generation when it has fenced the lane; -1: it has not.
+    Last records are compared before that, and ends again when the lane is fenced.
 
     Raises Refused for a lane that is fenced, while a batch of it may arrive that was sent since it was stopped. Until
     when that is does not move any more then. Raises Unreachable.
@@ -98,23 +103,35 @@ async def look_returning(
     if not used:
         return Returning()
     target, known = both.target, continued(view, lane)
+    there = await target.refresh({place.topic for place in used})
+    gone = {place.topic for place in used} - there.keys()
     # Runs may have written after the ledger had these, under their producer ids.
-    at = {place: cut for place, cut in used.items() if _is_known(known, place, cut)}
-    left = {place: cut for place, cut in used.items() if place not in at}
+    done = {
+        place for place, cut in used.items() if place in known and (known[place].at, known[place].run) == (cut, run)
+    }
+    left = {place: cut for place, cut in used.items() if place not in done and place.topic not in gone}
     if left and fenced >= 0:
         late = await look_late(target, both.ledger.place, both.cache, lane, fenced=fenced)
         if late.until:
             raise Refused(late.sentence(target.alias, begun=True))
     anew = await _made_anew(both, view, lane, left)
-    found = await _at_cut(both, {place: cut for place, cut in left.items() if place.topic not in anew})
-    new = {place: used[place] for place, why in found.items() if not why}
+    found = await _at_cut(
+        both, {place: cut for place, cut in left.items() if place.topic not in anew}, compare=fenced < 0
+    )
+    others = {place: why for place, why in found.items() if why}
+    new = [place for place, why in found.items() if not why]
+    needs_id = any(place not in known or known[place].at != used[place] for place in new)
+    written = {place.topic for place in sent_places(view, lane)}
     return Returning(
-        at=at | new,
-        producer=await new_producer(target) if new else -1,
+        at={place: used[place] for place in [*done, *new]},
+        producer=await new_producer(target) if needs_id else -1,
+        is_new=bool(new),
         source_ids={name: info.id_text for name, info in both.source.topics.items()},
         source_cluster_id=both.source.cluster_id,
-        others={place: why for place, why in found.items() if why},
+        others=others,
+        written=any(place.topic in written for place in others),
         anew=frozenset(anew),
+        gone=frozenset(gone),
     )
 
 
@@ -147,10 +164,12 @@ async def _made_anew(
     return own - whole
 
 
-async def _at_cut(both: FlowConnections, cuts: Mapping[TopicPartition, int]) -> dict[TopicPartition, str]:
+async def _at_cut(
+    both: FlowConnections, cuts: Mapping[TopicPartition, int], *, compare: bool
+) -> dict[TopicPartition, str]:
     """Return why a partition of the target does not have the same records up to its cut-over; empty: it has.
 
-    It is to end there, and its last record is to be that of the source.
+    It is to end there, and its last record is to be that of the source (`compare`).
     """
     source, target = both.source, both.target
     await source.refresh({place.topic for place in cuts})
@@ -175,7 +194,9 @@ async def _at_cut(both: FlowConnections, cuts: Mapping[TopicPartition, int]) -> 
             why[place] = f"it ends at offset {ends.found[place]}, not at {cut}"
         elif place not in begins or place not in firsts:
             why[place] = "where its log begins is not known"
-    pieces = [replace(_piece(place, cuts[place]), log_start=firsts[place]) for place in cuts if place not in why]
+    pieces = [
+        replace(_piece(place, cuts[place]), log_start=firsts[place]) for place in cuts if compare and place not in why
+    ]
     for one in await differing_before(source, target, pieces, begins, MOST_DECOMPRESSED):
         why[one.piece.target] = one.refusal.message
     return {place: why.get(place, "") for place in cuts}

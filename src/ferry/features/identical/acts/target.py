@@ -215,7 +215,7 @@ async def read_again(
 
 async def _wrong(target: Cluster, piece: Slice, standing: Standing, planned: int) -> Drop | None:
     place, begin, end, stands = str(piece.target), standing.begin, standing.end, piece.target_next or 0
-    if end == piece.continued_at:  # other producers wrote all that is there
+    if end == piece.continued_at and end >= stands:  # other producers wrote all that is there
         return None
     tail = await _tail(target, piece, standing) if end > begin else None
     if tail is None and end > stands:

@@ -29,6 +29,11 @@ Keep = Callable[[Driver], Awaitable[None]]
 """Has the driver write records in the transaction of the run's plan. It is called in each attempt to open the run."""
 
 
+def run_of(state: SwitchState, what: str) -> str:
+    """Return the name of the run with which the step `what` of a switch fences a lane."""
+    return f"{state.switch.id}-{what}"
+
+
 async def keep_nothing(_: Driver) -> None:
     """Keep no record, for a run that only fences."""
 
@@ -58,7 +63,7 @@ async def fence_lane(
 
 async def _fence(flow: FlowConfig, state: SwitchState, what: str, connections: TargetConnection, keep: Keep) -> Plan:
     view = await connections.view()
-    record = lane_record(flow, flow.lane, f"{state.switch.id}-{what}", local_origin())
+    record = lane_record(flow, flow.lane, run_of(state, what), local_origin())
     record = admitted(view, record, take_over=state.switch.verb is Verb.FAILOVER)
 
     async def decide(driver: Driver) -> Plan:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
-from ferry.features.switch.acts.partition_state import takes
+from ferry.features.switch.acts.partition_state import keeps_offsets, takes
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.old_primary import (
     Lack,
@@ -90,10 +90,15 @@ async def look_at_old_primary(forward: FlowConfig, view: LedgerView, primary: Cl
         silent=cuts.silent | {place for place in places if place not in listed.found},
     )
     there = await copies.refresh({one.copy.topic for one in copied.values()}) if copied else {}
+    keeps = keeps_offsets(forward)  # the step `return` compares these topics, or copies all of them
     every = lacks_of(copied.values(), known, now)
     return OldPrimary(
         reached=reached_offsets(copied.values(), known, every, ids),
-        lacks=tuple(one for one in every if one.why is not RefusalKind.TOPIC_GONE or one.target.topic in there),
+        lacks=tuple(
+            one
+            for one in every
+            if not keeps(one.source.topic) and (one.why is not RefusalKind.TOPIC_GONE or one.target.topic in there)
+        ),
         silent=now.silent,
         ids=ids,
     )

@@ -14,7 +14,7 @@ from ferry.config.flow.start import StartLatest
 from ferry.errors import Refused, Unreachable
 from ferry.features.identical.acts.returning import Returning, look_returning
 from ferry.features.switch.acts.engine import StillMine
-from ferry.features.switch.acts.fencing import fence_lane
+from ferry.features.switch.acts.fencing import fence_lane, run_of
 from ferry.features.switch.acts.handing import hand_over
 from ferry.features.switch.acts.partition_state import keeps_offsets, source_ends
 from ferry.features.switch.acts.sides import Sides
@@ -60,7 +60,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
             sides.back, state, switch.approved_by, still_mine, looked_to=_looked(state), patience_s=patience_s
         )
     except (Unreachable, Refused) as error:
-        if switch.verb is not Verb.FAILOVER:
+        if switch.verb is Verb.FAILBACK or (switch.verb is Verb.SWITCHOVER and not isinstance(error, OffsetsDiffer)):
             raise
         why = f", because {sides.old} is not healthy" if isinstance(error, Unreachable) else f" ({error})"
         started = Evidence(
@@ -176,8 +176,9 @@ def start_flow(
         view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = wall_ms()
         same = {place: cut for place, cut in cuts.items() if keeps(place.topic)}
-        returning = await _returning(flow, both, view, same)
-        for place in [place for place in cuts if place.topic in returning.anew]:
+        run = run_of(state, "reverse")
+        returning = await _returning(flow, both, view, same, run)
+        for place in [place for place in cuts if place.topic in returning.anew | returning.gone]:
             del cuts[place]
         decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms)
         records, passed = decided(view)
@@ -188,7 +189,7 @@ def start_flow(
         async def keep(driver: Driver) -> None:
             nonlocal passed, held
             # No other run can begin any more: this one has fenced the lane.
-            now = await _returning(flow, both, driver.view, same, fenced=driver.opened.generation)
+            now = await _returning(flow, both, driver.view, same, run, fenced=driver.opened.generation)
             records, passed = decided(driver.view)
             records += now.records(driver.view, flow.lane, driver.opened.record.run)
             held = pauses(driver.view, now_ms).get("")
@@ -200,9 +201,12 @@ def start_flow(
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" after the cut-over in {count_of(len(cuts), 'partition')}" if cuts else ""
         led = f"; its runs write offsets of {count_of(groups, 'group')} on {flow.flow.target}" if groups else ""
+        anew = sorted(returning.anew)
+        whole = f"; all of {several(anew)} is copied, from the beginning" if anew else ""
+        lacks = f"; {several(sorted(returning.gone))} is not on {flow.flow.target}" if returning.gone else ""
         stay = f"; {several(left_out)} does not go back, because a transform made it" if left_out else ""
         return Evidence(
-            sentence=f"{flow.flow} is started{begins}{paused}{led}{stay}",
+            sentence=f"{flow.flow} is started{begins}{paused}{led}{stay}{whole}{lacks}",
             facts={
                 "started": True,
                 "groups": groups,
@@ -224,11 +228,12 @@ async def _returning(
     both: FlowConnections,
     view: LedgerView,
     cuts: Mapping[TopicPartition, int],
+    run: str,
     *,
     fenced: int = -1,
 ) -> Returning:
     """Return where a flow with identical offsets continues. Raises OffsetsDiffer."""
-    found = await look_returning(both, flow.lane, view, cuts, fenced=fenced)
+    found = await look_returning(both, flow.lane, view, cuts, run, fenced=fenced)
     if found.others:
         raise OffsetsDiffer(found.refusal(flow.flow.target))
     return found

@@ -26,9 +26,18 @@ It returns the offset to fetch next, or None for the one after the last batch.
 
 
 async def read_batches(
-    cluster: Cluster, place: TopicPartition, start: int, end: int, take: Take, *, isolation: int
+    cluster: Cluster,
+    place: TopicPartition,
+    start: int,
+    end: int,
+    take: Take,
+    *,
+    isolation: int,
+    fetch_bytes: int | None = None,
 ) -> None:
     """Pass the batches that hold offsets of `[start, end)` to `take`, in order.
+
+    An answer has `fetch_bytes` at most (None: FETCH_BYTES), or one batch.
 
     Offsets that retention deletes are skipped. `end` is at most what the isolation may read. Raises Refused when the
     topic may not be read, Retryable when it stays unreadable, Unreachable when its leader does not answer, and Corrupt.
@@ -37,22 +46,24 @@ async def read_batches(
     until = time.monotonic() + cluster.patience_s
     while at < end:
         before = at
-        at = await cluster.retrying(partial(_read_on, cluster, place, at, end, take, isolation))
+        at = await cluster.retrying(partial(_read_on, cluster, place, at, end, take, isolation, fetch_bytes))
         if at != before:
             until = time.monotonic() + cluster.patience_s
         elif time.monotonic() > until:
             raise Retryable(f"{place} stays unreadable at offset {at} on cluster {cluster.alias}")
 
 
-async def _read_on(cluster: Cluster, place: TopicPartition, at: int, end: int, take: Take, isolation: int) -> int:
+async def _read_on(
+    cluster: Cluster, place: TopicPartition, at: int, end: int, take: Take, isolation: int, fetch_bytes: int | None
+) -> int:
     try:
         leader = cluster.leader(place)  # first: a topic that was not asked for yet has no id for the request
         request = fetch_request(
             cluster,
             {place: at},
             isolation=isolation,
-            max_bytes=FETCH_BYTES,
-            partition_bytes=FETCH_BYTES,
+            max_bytes=fetch_bytes or FETCH_BYTES,
+            partition_bytes=fetch_bytes or FETCH_BYTES,
             max_wait_ms=200,
         )
         answer = await cluster.ask(request, leader)

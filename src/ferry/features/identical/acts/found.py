@@ -34,9 +34,18 @@ class _Side:
     """
 
     def __init__(
-        self, cluster: Cluster, place: TopicPartition, start: int, end: int, most: int, *, aborts: bool = False
+        self,
+        cluster: Cluster,
+        place: TopicPartition,
+        start: int,
+        end: int,
+        most: int,
+        *,
+        aborts: bool = False,
+        fetch_bytes: int | None = None,
     ) -> None:
         """`most`: bytes of one batch that are kept decompressed. `aborts`: transactions may have been aborted there."""
+        self._fetch_bytes = fetch_bytes
         self._cluster, self._place, self._most = cluster, place, most
         self._at, self._end = start, end
         self._isolation = READ_COMMITTED if aborts else READ_UNCOMMITTED
@@ -50,7 +59,15 @@ class _Side:
     async def _first(self) -> tuple[Batch, bool] | None:
         while not self._waiting and self._at < self._end:
             start, self._at = self._at, self._end
-            await read_batches(self._cluster, self._place, start, self._end, self._take_in, isolation=self._isolation)
+            await read_batches(
+                self._cluster,
+                self._place,
+                start,
+                self._end,
+                self._take_in,
+                isolation=self._isolation,
+                fetch_bytes=self._fetch_bytes,
+            )
         return self._waiting[0] if self._waiting else None
 
     async def _first_from(self, offset: int) -> tuple[Batch, bool] | None:
@@ -196,7 +213,7 @@ async def _differing_before(source: Cluster, target: Cluster, piece: Slice, begi
     place, end = str(piece.target), piece.continued_at or 0
     for at in range(end - 1, max(begin, piece.log_start, end - _MOST_HIDDEN) - 1, -1):
         sides = [
-            _Side(cluster, of, at, at + 1, most, aborts=True)
+            _Side(cluster, of, at, at + 1, most, aborts=True, fetch_bytes=1)  # one batch
             for cluster, of in ((target, piece.target), (source, piece.source))
         ]
         try:

@@ -11,6 +11,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 
 from ferry.clock import wall_ms
 from ferry.features.doctor.rules.clusters import BrokerFacts, ClusterFacts
+from ferry.ledger.ledger import UNREAD
 from ferry.ledger.progress import LogEnd
 from ferry.model import Flow
 from ferry.reader.documents import Answer, ClustersStory, ClusterStory, Trouble
@@ -20,7 +21,7 @@ from ferry_airflow.page.cluster_cards import silent_now
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from ferry_airflow.page.flow_health import TRIES_HIDDEN
 from ferry_airflow.page.retry_words import Retry
-from tests.airflow.page.conftest import HERE, Desk
+from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.test_progress import at_work, past
 from tests.airflow.page.test_reasons import read
 from tests.airflow.page.values import NINE, SLICES, progress
@@ -122,6 +123,18 @@ def test_a_run_of_another_dag_has_its_tries_too(desk: Desk) -> None:
     assert "its task verify begins" in page
     assert page.count(DOWN) == 1
     assert "retrying" not in read(desk.page("/")), "the flow's own run is well"
+
+
+def test_a_run_of_another_dag_has_its_tries_while_no_run_of_the_flow_is_under_way(desk: Desk) -> None:
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}))
+    moment, dag = datetime.now(UTC), "ferry_verify__primary__backup"
+    row = DagRunRow(run="v1", state="running", queued=moment, started=moment, ended=None, who="ada")
+    task = TaskRow(name="verify", state="up_for_retry", started=moment - timedelta(minutes=1), seconds=3.0)
+    desk.stories[dag, "v1"] = DagRunStory(row=row, conf={}, tasks=(task,), reasons=())
+    desk.retries[dag, "v1"] = (replace(retry(), task="verify"),)
+    page = desk.page(f"{HERE}/dag/{dag}/run/v1")
+    assert 'id="retried"' in page
+    assert "is below" not in page
 
 
 FLOW = Flow(source="primary", target="backup")

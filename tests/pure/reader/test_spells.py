@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,20 +30,40 @@ def paused(since_ms: int) -> Pause:
     return Pause(topic="orders", who="ada", why="migration", since_ms=since_ms)
 
 
-def test_an_outage_lasts_until_the_poll_that_does_not_show_it() -> None:
-    first = spells_of((), [DOWN], {}, NINE)
-    assert first == (OUTAGE,)
-    assert spells_of(first, [DOWN], {}, NINE + 5) == first
-    over = spells_of(first, [], {}, NINE + 9)
-    assert over == (Spell(mark=Mark.OUTAGE, of="b", since_ms=NINE, until_ms=NINE + 9),)
-    assert spells_of(over, [], {}, NINE + 20) == over
+def after(
+    before: tuple[Spell, ...],
+    troubles: Sequence[Trouble],
+    pauses: Mapping[str, Pause],
+    now_ms: int,
+    looked_ms: int = 0,
+    answered_ms: int = 0,
+) -> tuple[Spell, ...]:
+    """The spells after a poll at `now_ms`; the one before it was at `looked_ms`, and b answered last at `answered_ms`."""
+    return spells_of(before, troubles, pauses, now_ms, looked_ms=looked_ms, answered={"b": answered_ms})
+
+
+def test_an_outage_lasts_until_the_last_poll_that_shows_it() -> None:
+    first = after((), [DOWN], {}, NINE, NINE - 5, NINE - 5)
+    assert first == (replace(OUTAGE, after_ms=NINE - 5),)
+    assert after(first, [DOWN], {}, NINE + 5, NINE, NINE - 5) == first
+    over = after(first, [], {}, NINE + 9, NINE + 5, NINE + 9)
+    assert over == (replace(OUTAGE, after_ms=NINE - 5, until_ms=NINE + 5, before_ms=NINE + 9),)
+    assert after(over, [], {}, NINE + 20, NINE + 9, NINE + 20) == over
     again = Trouble(cluster="b", why="no answer", since_ms=NINE + 30)
-    assert [one.until_ms for one in spells_of(over, [again], {}, NINE + 30)] == [NINE + 9, None]
+    assert [one.until_ms for one in after(over, [again], {}, NINE + 30, NINE + 20, NINE + 20)] == [NINE + 5, None]
+
+
+def test_a_poll_that_failed_for_another_reason_is_no_answer_of_a_cluster() -> None:
+    over = after((OUTAGE,), [], {}, NINE + 9, NINE + 5, NINE - 5)
+    assert over == (replace(OUTAGE, until_ms=NINE + 5),)
+    assert after(over, [], {}, NINE + 14, NINE + 9, NINE + 14) == (
+        replace(OUTAGE, until_ms=NINE + 5, before_ms=NINE + 14),
+    )
 
 
 def test_a_pause_that_was_replaced_is_two() -> None:
-    first = spells_of((), [], {"orders": paused(NINE)}, NINE + 1)
-    found = spells_of(first, [], {"orders": paused(NINE + 5)}, NINE + 6)
+    first = after((), [], {"orders": paused(NINE)}, NINE + 1)
+    found = after(first, [], {"orders": paused(NINE + 5)}, NINE + 6)
     assert [(one.of, one.since_ms, one.until_ms) for one in found] == [
         ("orders", NINE, NINE + 6),
         ("orders", NINE + 5, None),
@@ -49,12 +71,12 @@ def test_a_pause_that_was_replaced_is_two() -> None:
 
 
 def test_they_are_kept_for_the_longest_range_of_the_charts_and_are_bounded() -> None:
-    over = spells_of(spells_of((), [DOWN], {}, NINE), [], {}, NINE + 1)
-    assert spells_of(over, [], {}, NINE + KEPT_MS) == over
-    assert spells_of(over, [], {}, NINE + 1 + KEPT_MS) == ()
+    over = after(after((), [DOWN], {}, NINE), [], {}, NINE + 2, NINE + 1)
+    assert after(over, [], {}, NINE + KEPT_MS, NINE + 2) == over
+    assert after(over, [], {}, NINE + 1 + KEPT_MS, NINE + 2) == ()
     found: tuple[Spell, ...] = ()
     for at_ms in range(NINE, NINE + 3 * MOST_SPELLS):
-        found = spells_of(found, [], {"orders": paused(at_ms)}, at_ms)
+        found = after(found, [], {"orders": paused(at_ms)}, at_ms)
     assert len(found) == MOST_SPELLS
     assert found[-1].until_ms is None
 
@@ -88,10 +110,17 @@ def test_failed_runs_show_an_outage_and_answers_around_them_bound_it() -> None:
 
 
 def test_an_outage_that_polls_and_runs_have_seen_is_one() -> None:
-    assert outages_of([outage(350, 500)], [miss(340, 400)], {"b": [at(300)]}) == (outage(340, 500, 300, 500),)
+    assert outages_of([outage(350, 500)], [miss(340, 400)], {"b": [at(300)]}) == (outage(340, 500, 300),)
     assert outages_of([outage(450, None)], [miss(340, 400)], {"b": [at(300)]}) == (outage(340, None, 300),)
-    both = outages_of([outage(350, 360)], [miss(400, 460)], {})
-    assert both == (outage(350, 360, None, 360), outage(400, 460, 360)), "the poll at its end was answered"
+    both = outages_of([outage(350, 360, None, 365)], [miss(400, 460)], {})
+    assert both == (outage(350, 360, None, 365), outage(400, 460, 365)), "a poll between them was answered"
+    later = outages_of([outage(350, 360), outage(390, 460, None, 470)], (), {"b": [at(300)]})
+    assert later == (outage(350, 460, 300, 470),), "a poll between them failed for another reason"
+
+
+def test_two_outages_that_polls_saw_are_not_one_if_no_poll_was_made_between_them() -> None:
+    found = outages_of([outage(350, 360, 300), outage(9000, 9060, 300, 9070)], (), {})
+    assert found == (outage(350, 360, 300, 9070), outage(9000, 9060, 300, 9070))
 
 
 def test_a_copy_that_was_not_answered_shows_an_outage_without_its_time() -> None:

@@ -21,6 +21,7 @@ from ferry_airflow.page.cluster_cards import silent_now
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from ferry_airflow.page.flow_health import TRIES_HIDDEN
 from ferry_airflow.page.retry_words import Retry
+from ferry_airflow.page.run_words import Condition
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.test_progress import at_work, past
 from tests.airflow.page.test_reasons import read
@@ -180,6 +181,21 @@ def of(source: tuple[BrokerFacts, ...] | None, target: tuple[BrokerFacts, ...] |
 def test_what_does_not_answer_now_is_named(
     troubles: tuple[Trouble, ...], answer: Answer, words: list[tuple[str, str]]
 ) -> None:
-    found = silent_now(FLOW, troubles, answer)
+    found = silent_now(FLOW, troubles, answer, NINE + 1)
     assert [one.word for one in found] == [word for word, _ in words]
     assert all(text in one.text for one, (_, text) in zip(found, words, strict=True)), found
+
+
+@pytest.mark.parametrize("old", [replace(of((UP,), (UP,)), error="no reader"), replace(of((UP,), (GONE,)), at_ms=1)])
+def test_an_answer_that_is_not_of_now_does_not_show_that_all_answer(old: Answer) -> None:
+    (found,) = silent_now(FLOW, (), old, NINE + 1)
+    assert found.condition is Condition.UNKNOWN
+    assert old.error in found.text
+
+
+def test_a_cluster_that_could_not_be_asked_is_not_known() -> None:
+    asked = of((UP,), (UP,))
+    (found,) = silent_now(
+        FLOW, (), replace(asked, got=replace(asked.got, target=replace(asked.got.target, not_asked="no secret"))), NINE
+    )
+    assert (found.condition, "no secret" in found.text) == (Condition.UNKNOWN, True)

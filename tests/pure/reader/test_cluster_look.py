@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from ferry.config.settings import load
+from ferry.errors import Refused
 from ferry.features.doctor.acts import brokers as asking
+from ferry.features.doctor.acts.brokers import Asked
 from ferry.features.doctor.rules.clusters import (
     BrokerFacts,
     Load,
@@ -20,8 +22,9 @@ from ferry.features.doctor.rules.clusters import (
     written_level,
 )
 from ferry.kafka.connect import codes
-from ferry.kafka.connect.cluster import PartitionInfo
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo
 from ferry.model import TopicPartition
+from ferry.reader import cluster_look
 from ferry.reader.watch import FlowWatch
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import FILE, World, world
@@ -159,6 +162,36 @@ def test_a_cluster_that_is_gone_keeps_what_it_showed_last(made: World, watch: Fl
     assert after.target.why
     assert after.target.facts == before.target.facts
     assert after.target.asked_ms == before.target.asked_ms < after.source.asked_ms
+
+
+def test_a_refused_request_is_no_outage(made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch.look()
+    watch.clusters()
+    monkeypatch.setattr(cluster_look, "ask_brokers", refused)
+    found = watch.clusters()
+    for story in (found.source, found.target):
+        assert (story.why, story.not_asked) == ("", "not allowed")
+        assert story.facts, "what it showed last"
+    monkeypatch.undo()
+    assert {one.not_asked for one in (watch.clusters().source, watch.clusters().target)} == {""}
+
+
+async def refused(_: Cluster) -> Asked:
+    raise Refused("not allowed")
+
+
+def test_an_error_of_a_broker_at_its_settings_leaves_the_others_known(
+    made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused_there(*_: object) -> dict[str, str]:
+        raise Refused("not allowed")
+
+    monkeypatch.setattr(asking, "settings_of_broker", refused_there)
+    watch.look()
+    source = watch.clusters().source
+    assert source.facts
+    assert source.steering
+    assert (source.steering.protocol, len(source.steering.not_known)) == ("", 1)
 
 
 @pytest.mark.parametrize("gone", ["a", "b"])

@@ -15,9 +15,8 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.features.doctor.rules.clusters import BrokerFacts, ClusterFacts, Steering, Version, written_level
 from ferry.kafka.admin.broker_settings import settings_of_broker
-from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
-from ferry.kafka.connect.cluster import Cluster, TooOld
+from ferry.kafka.connect.cluster import Cluster
 
 BROKER_S = 2.0
 """How long a broker may take to answer, its connection included."""
@@ -127,7 +126,7 @@ async def _protocol(cluster: Cluster, asked: Asked, not_known: list[str]) -> str
     if node is not None:
         try:
             found = await cluster.within(BROKER_S, partial(settings_of_broker, cluster, node, [_PROTOCOL]))
-        except (NotPermitted, TooOld, Retryable, Unreachable) as error:
+        except FerryError as error:
             why = str(error)
         else:
             if _PROTOCOL in found:

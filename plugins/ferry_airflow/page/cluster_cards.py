@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ferry.features.doctor.rules.clusters import MOST_SHOWN, BrokerFacts, Load, written_version
+from ferry.features.doctor.rules.clusters import MOST_SHOWN, BrokerFacts, ClusterFacts, Load, PartitionHealth
 from ferry.model import Flow
 from ferry.reader.documents import Answer, ClusterStory, Line, Trouble
 from ferry_airflow.page.filters import counted, moment
@@ -72,7 +72,7 @@ def _card(side: str, story: ClusterStory, answer: Answer, is_old: bool) -> Clust
         BrokerRow(facts=one, load=loads.get(one.id, Load(broker=one.id)) if story.health else None)
         for one in sorted(brokers, key=lambda one: (one.answers, one.id))
     ]
-    versions, health = story.facts.versions if story.facts else (), story.health
+    health = story.health
     return ClusterCard(
         side=side,
         story=story,
@@ -81,7 +81,7 @@ def _card(side: str, story: ClusterStory, answer: Answer, is_old: bool) -> Clust
         more_partitions=health.offline + health.under_replicated - len(health.short) if health else 0,
         brokers=tuple(rows[:MOST_BROKERS]),
         more_brokers=len(rows[MOST_BROKERS:]),
-        version=" to ".join(dict.fromkeys(map(written_version, (versions[0], versions[-1])))) if versions else "",
+        version=story.facts.span_of_versions if story.facts else "",
         controller=_controller(story),
         has_racks=any(one.rack for one in brokers),
         is_past=is_old or bool(story.why or story.not_asked),
@@ -90,15 +90,19 @@ def _card(side: str, story: ClusterStory, answer: Answer, is_old: bool) -> Clust
 
 def _badge(story: ClusterStory, answer: Answer, is_old: bool) -> Badge:
     """Return the worst that is known of a cluster, in a word."""
-    facts, health = story.facts, story.health
     if story.why:
         return Badge(condition=Condition.BAD, word="does not answer")
     if story.not_asked:
         return Badge(condition=Condition.UNKNOWN, word="could not be asked")
     if is_old:
         return Badge(condition=Condition.UNKNOWN, word="not known now")
-    if facts is None:
+    if story.facts is None:
         return Badge(condition=Condition.UNKNOWN, word="asking" if answer.waiting else "not known")
+    return _badge_now(story.facts, story.health)
+
+
+def _badge_now(facts: ClusterFacts, health: PartitionHealth | None) -> Badge:
+    """Return the worst of a cluster that has answered just now."""
     if health is not None and health.offline:
         return Badge(condition=Condition.BAD, word="offline partitions")
     if facts.answering < len(facts.brokers):

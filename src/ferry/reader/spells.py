@@ -91,8 +91,9 @@ def outages_of(
     """Return the outages that polls and failed runs show, each cluster's oldest first.
 
     `answered` are times at which a cluster answered. Two times without an answer are one outage if no answer is known
-    between them; if polls saw both of them, and no poll was made for long between them, they are two. `left` are clusters that did not answer a copy, each with the time of its last receipt. If nothing
-    else shows that outage, it is one without a known time: `until_ms` is `since_ms`, and it was before `before_ms`.
+    between them; if polls saw both of them, and no poll was made for long between them, they are two. `left` are
+    clusters that did not answer a copy, each with the time of its last receipt. If nothing else shows that outage, it
+    is one without a known time: `until_ms` is `since_ms`, and it was before `before_ms`.
     """
     found: dict[str, list[Spell]] = {}
     answers = {alias: [*times] for alias, times in answered.items()}

@@ -124,10 +124,7 @@ def test_a_dead_broker_is_counted_and_its_partitions_are_under_replicated(made: 
     assert (target.health.under_replicated, target.health.offline) == (3, 0)
 
 
-def test_a_broker_that_is_listed_and_does_not_answer_is_named(
-    made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking, "BROKER_S", 0.2)
+def test_a_broker_that_is_listed_and_does_not_answer_is_named(made: World, watch: FlowWatch) -> None:
     watch.look()
     watch.clusters()
     made.b.faults.append(Fault(api="ApiVersions", held=True, times=9, only=lambda asked: asked.node == 2))
@@ -135,6 +132,18 @@ def test_a_broker_that_is_listed_and_does_not_answer_is_named(
     assert target.facts
     assert [(one.id, one.answers) for one in target.facts.brokers] == [(1, True), (2, False)]
     assert target.why == ""
+
+
+def test_the_controller_that_metadata_names_is_not_shown_while_no_broker_answers(made: World, watch: FlowWatch) -> None:
+    made.b.features = {"metadata.version": 29}
+    watch.look()
+    watch.clusters()
+    made.b.faults.append(Fault(api="ApiVersions", held=True, times=9))
+    target = watch.clusters().target
+    assert target.facts
+    assert target.steering
+    assert (target.facts.answering, target.steering.controller) == (0, None)
+    assert len(target.steering.not_known) == 2
 
 
 def test_what_may_not_be_asked_is_not_known_and_says_why(made: World, watch: FlowWatch) -> None:

@@ -38,7 +38,7 @@ def after(
     looked_ms: int = 0,
     answered_ms: int = 0,
 ) -> tuple[Spell, ...]:
-    """The spells after a poll at `now_ms`; the one before it was at `looked_ms`, and b answered last at `answered_ms`."""
+    """The spells after a poll at `now_ms`; the one before it was at `looked_ms`, and b's last answer at `answered_ms`."""
     return spells_of(before, troubles, pauses, now_ms, looked_ms=looked_ms, answered={"b": answered_ms})
 
 

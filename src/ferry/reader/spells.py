@@ -55,8 +55,15 @@ def _of(spell: Spell) -> tuple[Mark, str, int]:
     return spell.mark, spell.of, spell.since_ms
 
 
-_GAVE_UP = re.compile(r"does not answer within (?P<open>[\d.e+]+) s\b|\(given up after (?P<asked>[\d.e+]+) s\b")
-"""The words of errors that a cluster did not answer, with the time that it was tried (`ferry.kafka.connect`)."""
+_SECONDS = r"\d{1,9}(?:\.\d{1,9})?(?:e\+?\d{1,2})?"
+_GAVE_UP = re.compile(
+    rf"does not answer within (?P<open>{_SECONDS}) s\b"
+    rf"|\(given up after (?P<asked>{_SECONDS}) s\b(?!: bring that service back)"
+)
+"""The words of errors that a cluster did not answer, with the time that it was tried (`ferry.kafka.connect`).
+
+A service of the cluster's login that did not answer is no outage of the cluster.
+"""
 
 
 def missed_of(sentence: str, at_ms: int, aliases: Collection[str]) -> Missed | None:
@@ -72,7 +79,7 @@ def missed_of(sentence: str, at_ms: int, aliases: Collection[str]) -> Missed | N
     if not tried:
         return None
     seconds = float(gave_up["open"] or gave_up["asked"])
-    return Missed(cluster=tried[-1][1], since_ms=at_ms - int(seconds * 1000), until_ms=at_ms)
+    return Missed(cluster=tried[-1][1], since_ms=max(0, at_ms - int(seconds * 1000)), until_ms=at_ms)
 
 
 def silent_by(refusals: Iterable[Refusal], aliases: Collection[str]) -> tuple[str, ...]:

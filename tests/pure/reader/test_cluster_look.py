@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,10 @@ from ferry.features.doctor.rules.clusters import (
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo
 from ferry.model import TopicPartition
+from ferry.plan.lag import lag_over
+from ferry.plan.rules.lag import PartitionLag
 from ferry.reader import cluster_look
+from ferry.reader import watch as watching
 from ferry.reader.watch import FlowWatch
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import FILE, World, world
@@ -112,6 +116,21 @@ def test_each_cluster_shows_its_brokers_its_controller_and_the_copies_of_the_flo
     assert found.target.health.partitions == 3  # the ledger's is one of them
     assert found.target.health.short == ()
     assert found.source.asked_ms == made.now_ms
+
+
+def test_figures_of_a_poll_are_as_old_as_its_questions(
+    made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = made.now_ms
+
+    async def slow(*asked: Any) -> list[PartitionLag]:
+        found = await lag_over(*asked)
+        made.now_ms += 60_000
+        return found
+
+    monkeypatch.setattr(watching, "lag_over", slow)
+    assert watch.look().lags
+    assert watch.clusters().source.asked_ms == began
 
 
 def test_a_dead_broker_is_counted_and_its_partitions_are_under_replicated(made: World, watch: FlowWatch) -> None:

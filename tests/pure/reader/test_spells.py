@@ -10,7 +10,7 @@ import pytest
 
 from ferry.config.settings import load
 from ferry.ledger.history import PastRun
-from ferry.model import Pause
+from ferry.model import Flow, Pause
 from ferry.reader.documents import Mark, Missed, Spell, Trouble
 from ferry.reader.questions import OfSeries
 from ferry.reader.snapshot import Snapshot, digest_of
@@ -38,7 +38,7 @@ def after(
     looked_ms: int = 0,
     answered_ms: int = 0,
 ) -> tuple[Spell, ...]:
-    """The spells after a poll at `now_ms`; the one before it was at `looked_ms`, and b's last answer at `answered_ms`."""
+    """The spells after a poll at `now_ms`; the one before it was at `looked_ms`; b answered last at `answered_ms`."""
     return spells_of(before, troubles, pauses, now_ms, looked_ms=looked_ms, answered={"b": answered_ms})
 
 
@@ -138,6 +138,9 @@ def test_a_copy_that_was_not_answered_shows_an_outage_without_its_time() -> None
         "users-1 on cluster b has no leader at the moment (given up after 60 s: look at the cluster's health)",
         "producer id from cluster b: not available (given up after 60 s: look at the cluster's health)",
         "metadata of cluster b: LEADER_NOT_AVAILABLE (given up after 60 s: look at the cluster's health)",
+        "cluster b: the token endpoint answers 503 (given up after 60 s: bring that service back, then run again)",
+        "cluster b: x (given up after ..+e s: y)",
+        "cluster b at h:1 does not answer within e+ s (refused): check the address",
         "cluster b refuses the login: correct it",
         "cluster bb at h:1 does not answer within 60 s (refused): check the address",
         "",
@@ -145,6 +148,25 @@ def test_a_copy_that_was_not_answered_shows_an_outage_without_its_time() -> None
 )
 def test_what_a_cluster_answered_is_no_outage(text: str) -> None:
     assert missed_of(text, NINE, FLOW) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("60", 60.0), ("0.2", 0.2), ("1.5e+06", 1.5e6), ("9e+99", NINE / 1000)]
+)
+def test_the_time_that_a_cluster_was_tried_is_as_errors_write_it(written: str, seconds: float) -> None:
+    found = missed_of(f"cluster b at h:1 does not answer within {written} s (refused)", NINE, FLOW)
+    assert found == Missed(cluster="b", since_ms=NINE - int(seconds * 1000), until_ms=NINE)
+
+
+def test_spells_of_a_chart_are_in_the_order_of_their_beginning() -> None:
+    spells = [replace(OUTAGE, of=of, since_ms=at(since), until_ms=at(since + 1)) for of, since in (("b", 9), ("a", 5))]
+    pause = Spell(mark=Mark.PAUSE, of="", since_ms=at(1), until_ms=at(2))
+    seen = Snapshot(spells=(*spells, pause))
+    assert [one.since_ms for one in series_of(seen, OfSeries(), Flow(source="a", target="b")).spells] == [
+        at(1),
+        at(5),
+        at(9),
+    ]
 
 
 def of_tasks(text: str) -> tuple[str, ...]:

@@ -415,7 +415,10 @@
     const recipe = recipes[figure.dataset.chart](data);
     const plot = one(".plot", figure);
     plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}${data.spells.map((spell) => `; ${inWords(spell)}`).join("")}; below as a table`);
+    const older = data.spells.length - MOST_NAMED;
+    const newest = data.spells.slice(-MOST_NAMED).map((spell) => `; ${inWords(spell)}`).join("");
+    const spells = `${newest}${older > 0 ? `; older outages and pauses: ${number(older)}` : ""}`;
+    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}${spells}; below as a table`);
     asTable(figure, recipe);
     if (!window.Plotly) {
       if (!parsed) return; // it is on its way

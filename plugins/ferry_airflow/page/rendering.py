@@ -103,7 +103,7 @@ def _time(moment: str) -> Markup:
     day, hour, _ = moment.split()
     try:
         datetime.fromisoformat(f"{day}T{hour}")
-    except ValueError:  # a text may have digits of that form which are no time
+    except ValueError:  # a text may have an impossible time of that form
         return escape(moment)
     return Markup('<time datetime="{}T{}Z">{}</time>').format(day, hour, moment)
 

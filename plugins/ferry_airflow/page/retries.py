@@ -99,7 +99,7 @@ def retries_of(runs: Collection[RunOf]) -> dict[RunOf, tuple[Retry, ...]]:
 def _failed(tries: list[Any]) -> list[Any]:
     """Return the tries that failed, or ended without a state, after the last one with success; oldest first.
 
-    A row of another state is no try: its task was skipped, or one before it had failed.
+    A row of another state has no try: its task was skipped, or one before it had failed.
     """
     after = max((at for at, one in enumerate(tries, 1) if one.word == "success"), default=0)
     return [one for one in tries[after:] if one.word in ("failed", None)]

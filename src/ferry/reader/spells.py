@@ -62,7 +62,7 @@ _GAVE_UP = re.compile(
 )
 """The words of errors that a cluster did not answer, with the time that it was tried (`ferry.kafka.connect`).
 
-A service of the cluster's login that did not answer is no outage of the cluster.
+A service of the cluster's login that did not answer is not an outage of the cluster.
 """
 
 
@@ -98,9 +98,10 @@ def outages_of(
     """Return the outages that polls and failed runs show, each cluster's oldest first.
 
     `answered` are times at which a cluster answered. Two times without an answer are one outage if no answer is known
-    between them; if polls saw both of them, and no poll was made for long between them, they are two. `left` are
-    clusters that did not answer a copy, each with the time of its last receipt. If nothing else shows that outage, it
-    is one without a known time: `until_ms` is `since_ms`, and it was before `before_ms`.
+    between them. They are two if polls saw both, and if there was no poll for long between them.
+
+    `left` are clusters that did not answer a copy, each with the time of its last receipt. If nothing else shows that
+    outage, it is one without a known time: `until_ms` is `since_ms`, and it was before `before_ms`.
     """
     found: dict[str, list[Spell]] = {}
     answers = {alias: [*times] for alias, times in answered.items()}

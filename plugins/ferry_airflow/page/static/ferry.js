@@ -79,7 +79,7 @@
   const writeTimes = (within = document) => {
     for (const time of all("time[datetime], tspan[datetime]", within)) { // a map has no time, only text
       const at = new Date(time.getAttribute("datetime"));
-      if (Number.isNaN(at.getTime())) continue; // one that is no time stays as it is
+      if (Number.isNaN(at.getTime())) continue; // an impossible time stays as it is
       if ("ago" in time.dataset) {
         const seconds = (Date.now() - at) / 1000;
         const due = "due" in time.dataset && seconds >= -1; // it waits for the run before it

@@ -204,7 +204,7 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
         asks=approvals(user, [open_flow.flow]).get(open_flow.flow, ()),
         clients=clients_of(open_flow, office, user),
-        cards=cards_of(open_flow.flow, asked),
+        cards=cards_of(open_flow.flow, asked, open_flow.seen.troubles, wall_ms()),
         are_asked=asked.waiting,
         verbs=verbs_of(open_flow, office),
     )
@@ -232,7 +232,8 @@ def retried_of(
         else f"{now_of(one, paused=state.paused, now_ms=wall_ms())} {before_of(one)}."
         for one in row.retries
     ]
-    silent = silent_now(open_flow.flow, open_flow.seen.troubles, asked or open_flow.ask(OfClusters()))
+    asked = asked or open_flow.ask(OfClusters())
+    silent = silent_now(open_flow.flow, open_flow.seen.troubles, asked, wall_ms())
     return Retried(dag=dag, run=row.run, tasks=tuple(zip(row.retries, told, strict=True)), silent=silent)
 
 

@@ -6,6 +6,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,10 @@ def _timed(text: str) -> Markup:
 
 def _time(moment: str) -> Markup:
     day, hour, _ = moment.split()
+    try:
+        datetime.fromisoformat(f"{day}T{hour}")
+    except ValueError:  # a text may have an impossible time of that form
+        return escape(moment)
     return Markup('<time datetime="{}T{}Z">{}</time>').format(day, hour, moment)
 
 

@@ -14,7 +14,7 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.models.taskinstancehistory import TaskInstanceHistory
 from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from ferry.errors import MALFORMED
@@ -74,10 +74,11 @@ def retries_of(runs: Collection[RunOf]) -> dict[RunOf, tuple[Retry, ...]]:
         select(
             *(*of_task, task.state, task.try_number, task.max_tries, task.start_date),
             *(task.dag_version_id, task.retry_delay_override, past.try_number, past.end_date, past.retry_reason),
+            past.state.label("word"),
         )
         .join(past, same)
         .where(task.dag_id.in_({dag for dag, _ in runs}), task.run_id.in_({run for _, run in runs}))
-        .where(task.state.in_(ACTIVE), or_(past.state.is_(None), past.state != "success"))
+        .where(task.state.in_(ACTIVE), past.try_number > 0)
         .order_by(past.try_number)
     )
     with create_session() as session:
@@ -85,6 +86,7 @@ def retries_of(runs: Collection[RunOf]) -> dict[RunOf, tuple[Retry, ...]]:
         for row in session.execute(its):
             if (row[0], row[1]) in runs:
                 tries.setdefault(tuple(row[:4]), []).append(row)
+        tries = {place: failed for place, rows in tries.items() if (failed := _failed(rows))}
         between = [rows[-1] for rows in tries.values() if rows[-1].state == BETWEEN]
         _read_delays(session, {row.dag_version_id for row in between if row.dag_version_id is not None})
         why = _reasons(session, {place for place, rows in tries.items() if rows[-1].state not in BEGUN})
@@ -94,9 +96,18 @@ def retries_of(runs: Collection[RunOf]) -> dict[RunOf, tuple[Retry, ...]]:
     return {run: tuple(sorted(those, key=lambda one: -(one.ended_ms or 0))) for run, those in found.items()}
 
 
+def _failed(tries: list[Any]) -> list[Any]:
+    """Return the tries that failed, or ended without a state, after the last one with success; oldest first.
+
+    A row of another state has no try: its task was skipped, or one before it had failed.
+    """
+    after = max((at for at, one in enumerate(tries, 1) if one.word == "success"), default=0)
+    return [one for one in tries[after:] if one.word in ("failed", None)]
+
+
 def _retry(tries: list[Any], why: str) -> Retry:
     """Return a task by its tries that ended without success, each a row of `retries_of`, oldest first."""
-    *_, name, _, state, number, most, started, version, override, last, ended, reason = tries[-1]
+    *_, name, _, state, number, most, started, version, override, last, ended, reason, _ = tries[-1]
     number += state == BETWEEN
     delay = kept_delays.get(version, {}).get(name) if override is None else timedelta(seconds=override)
     due = ended + delay if state == BETWEEN and ended is not None and delay is not None else None

@@ -108,8 +108,7 @@ def _status(flow: FlowConfig, watcher: Watcher, asked: OfStatus) -> Answer:
 
 def _clusters(_: FlowConfig, watcher: Watcher, asked: OfClusters) -> Answer:
     """Answer without a wait, because the overview has other figures to show."""
-    found = watcher.answer(("clusters",), FlowWatch.clusters, fresh_seconds=STALE_SECONDS, waits=False)
-    return replace(found)
+    return replace(watcher.answer(("clusters",), FlowWatch.clusters, fresh_seconds=STALE_SECONDS, waits=False))
 
 
 def _topics(_: FlowConfig, watcher: Watcher, asked: OfTopics) -> Answer:

@@ -8,7 +8,7 @@ from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import FerryError
+from ferry.errors import FerryError, Unreachable
 from ferry.features.doctor.acts.brokers import ask_brokers, ask_steering
 from ferry.features.doctor.rules.clusters import PartitionHealth, health_of, with_absent
 from ferry.kafka.connect.cluster import Cluster
@@ -19,7 +19,7 @@ from ferry.reader.documents import ClustersStory, ClusterStory
 Reach = Callable[[Cluster], Awaitable[object]]
 """Asks a cluster for its brokers."""
 Down = dict[str, FerryError]
-"""Why clusters do not answer, by alias."""
+"""Why clusters do not answer, or could not be asked, by alias."""
 
 
 class ClusterLook:
@@ -50,12 +50,13 @@ class ClusterLook:
 
     def _with(self, down: Down) -> ClustersStory:
         for alias, error in down.items():
-            self._seen[alias] = replace(self._seen[alias], why=str(error))
+            why, not_asked = (str(error), "") if isinstance(error, Unreachable) else ("", str(error))
+            self._seen[alias] = replace(self._seen[alias], why=why, not_asked=not_asked)
         flow = self._flow.flow
         return ClustersStory(source=self._seen[flow.source], target=self._seen[flow.target])
 
     async def _ask(self, connections: EitherSide, down: Down, polled_ms: int, reach: Reach) -> None:
-        """Ask both clusters at the same time, and add to `down` why one of them does not answer."""
+        """Ask both clusters at the same time, and add to `down` why one of them has no answer."""
 
         async def ask(cluster: Cluster) -> ClusterStory:
             await reach(cluster)
@@ -83,7 +84,7 @@ class ClusterLook:
             await source.refresh(None)
         chosen = [name for name in source.topics if self._flow.topics.selection.takes(name)]
         if source.alias in down and not chosen:
-            why = f"which topics the flow takes is not known, because cluster {source.alias} does not answer."
+            why = f"which topics the flow takes is not known: cluster {source.alias} has not answered yet."
             self._lacks(target.alias, why)
             return
         copies = {copy for name in chosen for copy in self._flow.copies_of(name)} | {connections.ledger.place.topic}

@@ -288,7 +288,9 @@ class ClusterStory:
     not_known: str = ""
     """Why the health of the partitions is not known; a sentence."""
     why: str = ""
-    """Why the last question was not answered; empty: it was."""
+    """Why it did not answer the last question; empty: it did, or see `not_asked`."""
+    not_asked: str = ""
+    """Why the last question could not be asked: a secret, a login, an ACL. Whether the cluster answers is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry.reader.documents import Mark, Missed, Spell, Trouble
+from ferry.reader.lag_point import APART_MS
 
 MOST_SPELLS = 100
 KEPT_MS = 24 * 3_600_000
@@ -16,26 +17,53 @@ KEPT_MS = 24 * 3_600_000
 
 
 def spells_of(
-    before: Sequence[Spell], troubles: Iterable[Trouble], pauses: Mapping[str, Pause], now_ms: int
+    before: Sequence[Spell],
+    troubles: Iterable[Trouble],
+    pauses: Mapping[str, Pause],
+    now_ms: int,
+    *,
+    looked_ms: int,
+    answered: Mapping[str, int],
 ) -> tuple[Spell, ...]:
-    """Return the spells after a poll, the oldest first: those that it does not show any more have ended at it.
+    """Return the spells after a poll, the oldest first: those that it does not show any more have ended.
 
-    Those that ended longer than KEPT_MS ago are left out, and the oldest of very many.
+    An outage has ended at the poll before it, at `looked_ms`: that is the last one that showed it. A pause has ended
+    at this poll. `answered` is when each cluster answered a poll last; 0: it never did. Those that ended longer than
+    KEPT_MS ago are left out, and the oldest of very many.
     """
-    there = [Spell(mark=Mark.OUTAGE, of=one.cluster, since_ms=one.since_ms) for one in troubles]
+    there = [
+        Spell(mark=Mark.OUTAGE, of=one.cluster, since_ms=one.since_ms, after_ms=answered.get(one.cluster) or None)
+        for one in troubles
+    ]
     there += [Spell(mark=Mark.PAUSE, of=topic, since_ms=one.since_ms) for topic, one in sorted(pauses.items())]
+    lasting = {_of(one) for one in there}
     known = []
     for one in before:
-        if one in there or one.until_ms is not None:
-            known.append(one)
-        else:
-            known.append(replace(one, until_ms=now_ms))
-    known += [one for one in there if one not in known]
+        spell = one
+        if spell.until_ms is None and _of(spell) not in lasting:
+            spell = replace(spell, until_ms=max(spell.since_ms, looked_ms) if spell.mark is Mark.OUTAGE else now_ms)
+        if spell.mark is Mark.OUTAGE and spell.until_ms is not None and spell.before_ms is None:
+            first = answered.get(spell.of, 0)
+            spell = replace(spell, before_ms=first) if first > spell.until_ms else spell
+        known.append(spell)
+    old = {_of(one) for one in known}
+    known += [one for one in there if _of(one) not in old]
     return tuple(one for one in known if one.until_ms is None or one.until_ms > now_ms - KEPT_MS)[-MOST_SPELLS:]
 
 
-_GAVE_UP = re.compile(r"does not answer within (?P<open>[\d.e+]+) s\b|\(given up after (?P<asked>[\d.e+]+) s\b")
-"""The words of errors that a cluster did not answer, with the time that it was tried (`ferry.kafka.connect`)."""
+def _of(spell: Spell) -> tuple[Mark, str, int]:
+    return spell.mark, spell.of, spell.since_ms
+
+
+_SECONDS = r"\d{1,9}(?:\.\d{1,9})?(?:e\+?\d{1,2})?"
+_GAVE_UP = re.compile(
+    rf"does not answer within (?P<open>{_SECONDS}) s\b"
+    rf"|\(given up after (?P<asked>{_SECONDS}) s\b(?!: bring that service back)"
+)
+"""The words of errors that a cluster did not answer, with the time that it was tried (`ferry.kafka.connect`).
+
+A service of the cluster's login that did not answer is not an outage of the cluster.
+"""
 
 
 def missed_of(sentence: str, at_ms: int, aliases: Collection[str]) -> Missed | None:
@@ -51,7 +79,7 @@ def missed_of(sentence: str, at_ms: int, aliases: Collection[str]) -> Missed | N
     if not tried:
         return None
     seconds = float(gave_up["open"] or gave_up["asked"])
-    return Missed(cluster=tried[-1][1], since_ms=at_ms - int(seconds * 1000), until_ms=at_ms)
+    return Missed(cluster=tried[-1][1], since_ms=max(0, at_ms - int(seconds * 1000)), until_ms=at_ms)
 
 
 def silent_by(refusals: Iterable[Refusal], aliases: Collection[str]) -> tuple[str, ...]:
@@ -70,18 +98,23 @@ def outages_of(
     """Return the outages that polls and failed runs show, each cluster's oldest first.
 
     `answered` are times at which a cluster answered. Two times without an answer are one outage if no answer is known
-    between them. `left` are clusters that did not answer a copy, each with the time of its last receipt. If nothing
-    else shows that outage, it is one without a known time: `until_ms` is `since_ms`, and it was before `before_ms`.
+    between them. They are two if polls saw both, and if there was no poll for long between them.
+
+    `left` are clusters that did not answer a copy, each with the time of its last receipt. If nothing else shows that
+    outage, it is one without a known time: `until_ms` is `since_ms`, and it was before `before_ms`.
     """
     found: dict[str, list[Spell]] = {}
     answers = {alias: [*times] for alias, times in answered.items()}
-    for one in polled:
+    looks = [*polled]
+    for one in looks:
         found.setdefault(one.of, []).append(one)
-        answers.setdefault(one.of, []).extend([] if one.until_ms is None else [one.until_ms])  # that poll was answered
+        answers.setdefault(one.of, []).extend(at for at in (one.after_ms, one.before_ms) if at is not None)
     for try_ in missed:
         spell = Spell(mark=Mark.OUTAGE, of=try_.cluster, since_ms=try_.since_ms, until_ms=try_.until_ms)
         found.setdefault(try_.cluster, []).append(spell)
-    known = [spell for alias, spells in found.items() for spell in _joined(spells, sorted(answers.get(alias, ())))]
+    known = [
+        spell for alias, spells in found.items() for spell in _joined(spells, sorted(answers.get(alias, ())), looks)
+    ]
     return (*known, *_without_time(left, answers, known))
 
 
@@ -95,12 +128,15 @@ def _without_time(
             yield Spell(mark=Mark.OUTAGE, of=alias, since_ms=at_ms, until_ms=at_ms, after_ms=at_ms, before_ms=before)
 
 
-def _joined(spells: Iterable[Spell], answers: Sequence[int]) -> Iterator[Spell]:
+def _joined(spells: Iterable[Spell], answers: Sequence[int], polled: Collection[Spell]) -> Iterator[Spell]:
     now: Spell | None = None
     for one in sorted(spells, key=lambda one: one.since_ms):
         if now is None:
             now = one
-        elif now.until_ms is not None and bisect_left(answers, one.since_ms) > bisect_left(answers, now.until_ms):
+        elif now.until_ms is not None and (
+            bisect_left(answers, one.since_ms) > bisect_left(answers, now.until_ms)
+            or (now in polled and one in polled and one.since_ms - now.until_ms > APART_MS)
+        ):
             yield _bounded(now, answers)
             now = one
         else:

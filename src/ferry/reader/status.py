@@ -178,6 +178,7 @@ def series_of(seen: Snapshot, asked: OfSeries, flow: Flow) -> Series:
         for one in (*outages, *(one for one in pauses if asked.topic is None or one.of in ("", asked.topic)))
         if one.until_ms is None or max(one.until_ms, one.before_ms or 0) >= asked.since_ms
     ]
+    spells.sort(key=lambda one: one.since_ms)
     return Series(number=seen.number, lag=tuple(rows_of(points, looks)), runs=tuple(runs), spells=tuple(spells))
 
 

@@ -121,7 +121,7 @@ class FlowWatch:
         """The clusters that did not answer when the connections were opened."""
         self._open_runs: dict[OpenedRun, _OpenRun] = {}
         self._partitions_ms = 0
-        """When the last poll read the metadata of the flow's topics on both sides; 0: it did not."""
+        """When the last poll asked for the metadata of the flow's topics on both sides; 0: it did not."""
         self._clusters = ClusterLook(flow)
 
     def __enter__(self) -> Self:
@@ -154,11 +154,12 @@ class FlowWatch:
             _reach_source(connections)
         except FerryError as error:
             return FlowPoll.hindered(view, {source: error})
+        asked_ms = wall_ms()
         try:
             lags = connections.run(partial(lag_over, self.flow, connections))
         except FerryError as error:
             return FlowPoll.hindered(view, _who_is_silent(connections, error))
-        self._partitions_ms = wall_ms()
+        self._partitions_ms = asked_ms
         return FlowPoll(view=view, lags=tuple(lags), troubles={})
 
     def clusters(self) -> ClustersStory:

@@ -28,7 +28,7 @@ from ferry.plan.rules.lag import total_of
 from ferry.reader.answers import WAIT_SECONDS, Answers, Ended, Key
 from ferry.reader.documents import Answer, RunDigest, Trouble
 from ferry.reader.lag_history import column_of, kept
-from ferry.reader.lag_point import NOT_HELD, Held, LagPoint, followed
+from ferry.reader.lag_point import APART_MS, NOT_HELD, Held, LagPoint, followed
 from ferry.reader.snapshot import Snapshot, apart_of, by_topic, digest_of, ledger_parts, moved_of, topic_rows
 from ferry.reader.spells import spells_of
 from ferry.reader.watch import FlowPoll, FlowWatch, may_be_login
@@ -425,7 +425,8 @@ class Watcher:
     def _take(self, poll: FlowPoll, runs: tuple[RunDigest, ...], lane: str) -> None:
         """Make the next snapshot; what could not be read keeps its old value, with its age. `lane`: the flow's own."""
         now, before = wall_ms(), self._seen
-        since = {one.cluster: one.since_ms for one in before.troubles}
+        is_same = now - before.looked_ms <= APART_MS  # else whether a cluster answered meanwhile is not known
+        since = {one.cluster: one.since_ms for one in before.troubles if is_same}
         hindered = min((one.since_ms for one in before.hindrances), default=now)
         seen = replace(
             before,
@@ -473,7 +474,11 @@ class Watcher:
                 history=followed(before.history, new) if is_known else before.history,
                 columns=kept(before.columns, column_of(now, lags, before.columns)),
             )
-        self._seen = replace(seen, spells=spells_of(before.spells, seen.troubles, seen.pauses, now))
+        answered = {self._source: seen.lag_ms, self._target: max(seen.lag_ms, seen.ledger_ms)}
+        spells = spells_of(
+            before.spells, seen.troubles, seen.pauses, now, looked_ms=before.looked_ms, answered=answered
+        )
+        self._seen = replace(seen, spells=spells)
 
 
 def _may_have_gone_on(known: RunDigest, newest: int) -> bool:

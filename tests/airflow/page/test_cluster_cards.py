@@ -17,9 +17,9 @@ from ferry.features.doctor.rules.clusters import (
 )
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow, TopicPartition
-from ferry.reader.documents import Answer, ClustersStory, ClusterStory
+from ferry.reader.documents import Answer, ClustersStory, ClusterStory, Trouble
 from ferry.reader.watch import FlowPoll
-from ferry_airflow.page.cluster_cards import MOST_BROKERS, ClusterCard, cards_of
+from ferry_airflow.page.cluster_cards import MOST_BROKERS, OLD_MS, ClusterCard, cards_of
 from ferry_airflow.page.run_words import Condition
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import filled
@@ -39,7 +39,25 @@ WELL = ClusterStory(
 
 
 def card(story: ClusterStory) -> ClusterCard:
-    return cards_of(FLOW, Answer(got=ClustersStory(source=story, target=WELL), at_ms=1))[0]
+    return cards_of(FLOW, Answer(got=ClustersStory(source=story, target=WELL), at_ms=1), (), 1)[0]
+
+
+@pytest.mark.parametrize("answer", [Answer(error="no reader", failed_ms=2, at_ms=1), Answer(at_ms=1 - OLD_MS)])
+def test_an_answer_that_is_not_of_now_shows_no_state_of_now(answer: Answer) -> None:
+    old = replace(answer, got=ClustersStory(source=WELL, target=with_brokers(UP, DEAD)))
+    for one in cards_of(FLOW, old, (), 2):
+        assert (one.badge.condition, one.is_past) == (Condition.UNKNOWN, True)
+        assert one.brokers, "what they showed last"
+
+
+def test_a_cluster_that_did_not_answer_the_last_poll_is_not_well() -> None:
+    trouble = Trouble(cluster="backup", why="gone", since_ms=1)
+    answer = Answer(got=ClustersStory(source=WELL, target=replace(WELL, alias="backup")), at_ms=1)
+    source, target = cards_of(FLOW, answer, (trouble,), 1)
+    assert (source.badge.condition, source.is_past) == (Condition.GOOD, False)
+    assert (target.badge.condition, target.is_past) == (Condition.BAD, True)
+    assert [line.text for line in target.lines] == ["gone"]
+    assert cards_of(FLOW, Answer(), (trouble,), 1)[1].badge.condition is Condition.BAD
 
 
 def with_brokers(*brokers: BrokerFacts) -> ClusterStory:
@@ -62,6 +80,7 @@ def with_brokers(*brokers: BrokerFacts) -> ClusterStory:
             ["no answer", "offline"],
         ),
         (replace(WELL, why="gone"), Condition.BAD, ["no answer"]),
+        (replace(WELL, not_asked="no secret"), Condition.UNKNOWN, ["not asked"]),
         (replace(WELL, health=None, not_known="no topics."), Condition.GOOD, ["not known"]),
         (replace(WELL, steering=Steering(not_known=("a", "b"))), Condition.GOOD, ["not known", "not known"]),
     ],
@@ -76,7 +95,7 @@ def test_the_badge_is_the_worst_and_each_reason_is_a_line(
 
 def test_nothing_is_known_before_the_first_answer() -> None:
     for answer in (Answer(), Answer(error="no reader", failed_ms=1)):
-        for one in cards_of(FLOW, answer):
+        for one in cards_of(FLOW, answer, (), 1):
             assert (one.badge.condition, one.brokers, one.version, one.controller) == (Condition.UNKNOWN, (), "", "")
             assert [line.text for line in one.lines] == ([answer.error] if answer.error else [])
 

@@ -328,8 +328,8 @@ def test_series_have_a_time_range_and_mark_pauses_and_outages(desk: Desk) -> Non
         assert [run["run"] for run in found["runs"]] == runs
         assert abs(found["to"] - found["from"] - length) < 60_000
         assert [(one["mark"], one["of"], one["to"] is None) for one in found["spells"]] == [
-            ("outage", "primary", False),
             ("pause", "clicks", True),
+            ("outage", "primary", False),
         ]
         assert found["lag"][-1][1:] == [5, 500, 2.0, 9, 900, 600.0], "what is paused is apart"
     of_topic = desk.client.get(f"/api{HERE}/series?topic=orders").json()

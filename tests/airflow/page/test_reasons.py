@@ -171,3 +171,10 @@ def test_a_time_in_a_sentence_is_written_in_the_zone_of_the_browser() -> None:
     time = '<time datetime="2026-09-21T14:13:20Z">2026-09-21 14:13:20 UTC</time>'
     assert str(sentence("since 2026-09-21 14:13:20 UTC, <b>")) == f"since {time}, &lt;b&gt;"
     assert str(sentence("2026-09-21 14:13:20 UTC")) == time
+
+
+@pytest.mark.parametrize(
+    "said", ["until 2026-11-30 25:00:00 UTC.", "0000-01-01 00:00:00 UTC", "2026-02-30 10:00:00 UTC"]
+)
+def test_a_text_that_has_the_form_of_a_time_and_is_none_stays_text(said: str) -> None:
+    assert str(sentence(said)) == said

@@ -11,6 +11,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 
 from ferry.clock import wall_ms
 from ferry.features.doctor.rules.clusters import BrokerFacts, ClusterFacts
+from ferry.ledger.ledger import UNREAD
 from ferry.ledger.progress import LogEnd
 from ferry.model import Flow
 from ferry.reader.documents import Answer, ClustersStory, ClusterStory, Trouble
@@ -20,7 +21,8 @@ from ferry_airflow.page.cluster_cards import silent_now
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from ferry_airflow.page.flow_health import TRIES_HIDDEN
 from ferry_airflow.page.retry_words import Retry
-from tests.airflow.page.conftest import HERE, Desk
+from ferry_airflow.page.run_words import Condition
+from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.test_progress import at_work, past
 from tests.airflow.page.test_reasons import read
 from tests.airflow.page.values import NINE, SLICES, progress
@@ -124,6 +126,18 @@ def test_a_run_of_another_dag_has_its_tries_too(desk: Desk) -> None:
     assert "retrying" not in read(desk.page("/")), "the flow's own run is well"
 
 
+def test_a_run_of_another_dag_has_its_tries_while_no_run_of_the_flow_is_under_way(desk: Desk) -> None:
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}))
+    moment, dag = datetime.now(UTC), "ferry_verify__primary__backup"
+    row = DagRunRow(run="v1", state="running", queued=moment, started=moment, ended=None, who="ada")
+    task = TaskRow(name="verify", state="up_for_retry", started=moment - timedelta(minutes=1), seconds=3.0)
+    desk.stories[dag, "v1"] = DagRunStory(row=row, conf={}, tasks=(task,), reasons=())
+    desk.retries[dag, "v1"] = (replace(retry(), task="verify"),)
+    page = desk.page(f"{HERE}/dag/{dag}/run/v1")
+    assert 'id="retried"' in page
+    assert "is below" not in page
+
+
 FLOW = Flow(source="primary", target="backup")
 UP = BrokerFacts(id=1, address="h:9092")
 GONE = BrokerFacts(id=2, why="the cluster does not list it: it is down")
@@ -167,6 +181,21 @@ def of(source: tuple[BrokerFacts, ...] | None, target: tuple[BrokerFacts, ...] |
 def test_what_does_not_answer_now_is_named(
     troubles: tuple[Trouble, ...], answer: Answer, words: list[tuple[str, str]]
 ) -> None:
-    found = silent_now(FLOW, troubles, answer)
+    found = silent_now(FLOW, troubles, answer, NINE + 1)
     assert [one.word for one in found] == [word for word, _ in words]
     assert all(text in one.text for one, (_, text) in zip(found, words, strict=True)), found
+
+
+@pytest.mark.parametrize("old", [replace(of((UP,), (UP,)), error="no reader"), replace(of((UP,), (GONE,)), at_ms=1)])
+def test_an_answer_that_is_not_of_now_does_not_show_that_all_answer(old: Answer) -> None:
+    (found,) = silent_now(FLOW, (), old, NINE + 1)
+    assert found.condition is Condition.UNKNOWN
+    assert old.error in found.text
+
+
+def test_a_cluster_that_could_not_be_asked_is_not_known() -> None:
+    asked = of((UP,), (UP,))
+    (found,) = silent_now(
+        FLOW, (), replace(asked, got=replace(asked.got, target=replace(asked.got.target, not_asked="no secret"))), NINE
+    )
+    assert (found.condition, "no secret" in found.text) == (Condition.UNKNOWN, True)

@@ -52,6 +52,14 @@ def tried(session: Session, state: str | None, *ended: str, dag: str = DAG_ID, t
         session.execute(insert(TaskInstanceHistory).values(task_instance_id=uuid.uuid4(), **of, **past))
 
 
+def past(session: Session, number: int, word: str | None, minute: int) -> None:
+    """A row of the history of the task."""
+    of = {"dag_id": DAG_ID, "run_id": "r", "task_id": "copy", "map_index": -1, "pool": "p", "max_tries": 4}
+    ended = NOON + timedelta(minutes=minute)
+    values = {"try_number": number, "state": word, "end_date": ended, "task_instance_id": uuid.uuid4()}
+    session.execute(insert(TaskInstanceHistory).values(**of, **values))
+
+
 def kept(session: Session, text: str, dag: str = DAG_ID, number: int = 1) -> None:
     """What the last try kept when it failed."""
     its = {"dag_id": dag, "run_id": "r", "task_id": "copy", "key": REASON, "value": text}
@@ -133,6 +141,25 @@ def test_what_is_not_tried_again(tables: Session, state: str | None, ended: tupl
     began(tables)
     tried(tables, state, *ended)
     assert retries_of([(DAG_ID, "r")]) == {}
+
+
+@pytest.mark.parametrize("word", ["upstream_failed", "skipped", "removed", "failed"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_row_of_the_history_that_is_no_failed_try_is_not_counted(tables: Session, word: str, number: int) -> None:
+    began(tables)
+    tried(tables, "running", try_number=number + 1)
+    past(tables, number, word, 1)
+    found = retries_of([(DAG_ID, "r")])
+    assert [one.ended for one in found.get((DAG_ID, "r"), ())] == ([1] if (word, number) == ("failed", 1) else [])
+
+
+def test_only_tries_after_the_last_success_are_counted(tables: Session) -> None:
+    began(tables)
+    tried(tables, "running", "failed", "success")
+    assert retries_of([(DAG_ID, "r")]) == {}
+    past(tables, 3, None, 3)
+    (one,) = retries_of([(DAG_ID, "r")])[DAG_ID, "r"]
+    assert (one.ended, one.last, one.ended_ms) == (1, 3, ms_of(NOON + timedelta(minutes=3)))
 
 
 def test_a_number_of_tries_that_airflow_does_not_have_is_not_known(tables: Session) -> None:

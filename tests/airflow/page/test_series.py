@@ -62,7 +62,10 @@ def test_an_active_run_is_in_every_range_however_long_it_has_written_nothing(des
 def test_spells_are_kept_and_shown_for_the_longest_range(desk: Desk) -> None:
     assert max(length for _, length in RANGES.values()) == KEPT_MS
     now = wall_ms()
-    spell = Spell(mark=Mark.OUTAGE, of="backup", since_ms=now - 9 * HOUR_MS, until_ms=now - 8 * HOUR_MS)
+    until_ms = now - 8 * HOUR_MS
+    spell = Spell(
+        mark=Mark.OUTAGE, of="backup", since_ms=now - 9 * HOUR_MS, until_ms=until_ms, before_ms=until_ms + 5_000
+    )
     desk.watcher.amend(spells=(spell, replace(spell, of="primary", since_ms=now - 99 * HOUR_MS)))
     desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [])
     found = {query: desk.client.get(f"/api{HERE}/series?range={query}").json() for query in ("4h", "24h", "all")}

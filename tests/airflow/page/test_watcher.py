@@ -18,6 +18,7 @@ from ferry.errors import BadInput, EmptyFilter, Refused, Unreachable
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
+from ferry.reader import watcher as watching
 from ferry.reader.answers import KEPT_SECONDS
 from ferry.reader.service import measured_by
 from ferry.reader.watch import FlowPoll, FlowWatch
@@ -64,6 +65,19 @@ def test_what_was_seen_stays_and_trouble_keeps_its_beginning() -> None:
     assert watcher.seen().troubles[0].since_ms == since
     watcher.see(FlowPoll(view=UNREAD, lags=None, troubles={"primary": "gone"}))
     assert [one.cluster for one in watcher.seen().troubles] == ["primary"]
+
+
+def test_a_time_without_polls_is_no_part_of_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    still, now = Still(), 1_790_000_000_000
+    silent = FlowPoll(view=None, lags=None, troubles={"backup": "gone"})
+    for seconds in (0, 5, 8 * 3600, 8 * 3600 + 5):
+        monkeypatch.setattr(watching, "wall_ms", lambda at=now + seconds * 1000: at)
+        still.see(silent)
+    assert [(one.since_ms - now, one.until_ms and one.until_ms - now) for one in still.last.spells] == [
+        (0, 5_000),
+        (8 * 3_600_000, None),
+    ]
+    assert still.last.troubles[0].since_ms == now + 8 * 3_600_000
 
 
 def test_what_is_no_outage_has_a_beginning_too_and_goes() -> None:

@@ -158,6 +158,14 @@ def test_a_broker_that_is_listed_and_does_not_answer_is_a_warning() -> None:
     )
 
 
+def test_brokers_of_which_none_answers_are_named_though_the_version_is_not_known() -> None:
+    brokers = tuple(BrokerFacts(id=one, address=f"h:{one}", why="no answer") for one in (1, 2))
+    found = of_cluster("a->b", "source", ClusterFacts(alias="a", cluster_id="x", brokers=brokers))
+    assert found.grade is Grade.UNKNOWN
+    assert "broker 1 at h:1" in found.message
+    assert "broker 2 at h:2" in found.message
+
+
 def test_one_cluster_under_two_aliases_fails_with_its_code(made: World) -> None:
     begun(made, topics={"users": 1})
     assert "clusters" not in grades(made.ask("doctor"), "a->b")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ferry.config.settings import load
+from ferry.errors import Refused
 from ferry.features.doctor.acts import brokers as asking
+from ferry.features.doctor.acts.brokers import Asked
 from ferry.features.doctor.rules.clusters import (
     BrokerFacts,
     Load,
@@ -20,8 +23,12 @@ from ferry.features.doctor.rules.clusters import (
     written_level,
 )
 from ferry.kafka.connect import codes
-from ferry.kafka.connect.cluster import PartitionInfo
+from ferry.kafka.connect.cluster import Cluster, PartitionInfo
 from ferry.model import TopicPartition
+from ferry.plan.lag import lag_over
+from ferry.plan.rules.lag import PartitionLag
+from ferry.reader import cluster_look
+from ferry.reader import watch as watching
 from ferry.reader.watch import FlowWatch
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import FILE, World, world
@@ -111,6 +118,21 @@ def test_each_cluster_shows_its_brokers_its_controller_and_the_copies_of_the_flo
     assert found.source.asked_ms == made.now_ms
 
 
+def test_figures_of_a_poll_are_as_old_as_its_questions(
+    made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = made.now_ms
+
+    async def slow(*asked: Any) -> list[PartitionLag]:
+        found = await lag_over(*asked)
+        made.now_ms += 60_000
+        return found
+
+    monkeypatch.setattr(watching, "lag_over", slow)
+    assert watch.look().lags
+    assert watch.clusters().source.asked_ms == began
+
+
 def test_a_dead_broker_is_counted_and_its_partitions_are_under_replicated(made: World, watch: FlowWatch) -> None:
     made.b.lost = (7,)
     watch.look()
@@ -121,10 +143,7 @@ def test_a_dead_broker_is_counted_and_its_partitions_are_under_replicated(made: 
     assert (target.health.under_replicated, target.health.offline) == (3, 0)
 
 
-def test_a_broker_that_is_listed_and_does_not_answer_is_named(
-    made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking, "BROKER_S", 0.2)
+def test_a_broker_that_is_listed_and_does_not_answer_is_named(made: World, watch: FlowWatch) -> None:
     watch.look()
     watch.clusters()
     made.b.faults.append(Fault(api="ApiVersions", held=True, times=9, only=lambda asked: asked.node == 2))
@@ -132,6 +151,18 @@ def test_a_broker_that_is_listed_and_does_not_answer_is_named(
     assert target.facts
     assert [(one.id, one.answers) for one in target.facts.brokers] == [(1, True), (2, False)]
     assert target.why == ""
+
+
+def test_the_controller_that_metadata_names_is_not_shown_while_no_broker_answers(made: World, watch: FlowWatch) -> None:
+    made.b.features = {"metadata.version": 29}
+    watch.look()
+    watch.clusters()
+    made.b.faults.append(Fault(api="ApiVersions", held=True, times=9))
+    target = watch.clusters().target
+    assert target.facts
+    assert target.steering
+    assert (target.facts.answering, target.steering.controller) == (0, None)
+    assert len(target.steering.not_known) == 2
 
 
 def test_what_may_not_be_asked_is_not_known_and_says_why(made: World, watch: FlowWatch) -> None:
@@ -159,6 +190,36 @@ def test_a_cluster_that_is_gone_keeps_what_it_showed_last(made: World, watch: Fl
     assert after.target.why
     assert after.target.facts == before.target.facts
     assert after.target.asked_ms == before.target.asked_ms < after.source.asked_ms
+
+
+def test_a_refused_request_is_no_outage(made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch.look()
+    watch.clusters()
+    monkeypatch.setattr(cluster_look, "ask_brokers", refused)
+    found = watch.clusters()
+    for story in (found.source, found.target):
+        assert (story.why, story.not_asked) == ("", "not allowed")
+        assert story.facts, "what it showed last"
+    monkeypatch.undo()
+    assert {one.not_asked for one in (watch.clusters().source, watch.clusters().target)} == {""}
+
+
+async def refused(_: Cluster) -> Asked:
+    raise Refused("not allowed")
+
+
+def test_an_error_of_a_broker_at_its_settings_leaves_the_others_known(
+    made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused_there(*_: object) -> dict[str, str]:
+        raise Refused("not allowed")
+
+    monkeypatch.setattr(asking, "settings_of_broker", refused_there)
+    watch.look()
+    source = watch.clusters().source
+    assert source.facts
+    assert source.steering
+    assert (source.steering.protocol, len(source.steering.not_known)) == ("", 1)
 
 
 @pytest.mark.parametrize("gone", ["a", "b"])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ferry.config.settings import load
 from ferry.ledger.history import PastRun
-from ferry.model import Pause
+from ferry.model import Flow, Pause
 from ferry.reader.documents import Mark, Missed, Spell, Trouble
 from ferry.reader.questions import OfSeries
 from ferry.reader.snapshot import Snapshot, digest_of
@@ -28,20 +30,40 @@ def paused(since_ms: int) -> Pause:
     return Pause(topic="orders", who="ada", why="migration", since_ms=since_ms)
 
 
-def test_an_outage_lasts_until_the_poll_that_does_not_show_it() -> None:
-    first = spells_of((), [DOWN], {}, NINE)
-    assert first == (OUTAGE,)
-    assert spells_of(first, [DOWN], {}, NINE + 5) == first
-    over = spells_of(first, [], {}, NINE + 9)
-    assert over == (Spell(mark=Mark.OUTAGE, of="b", since_ms=NINE, until_ms=NINE + 9),)
-    assert spells_of(over, [], {}, NINE + 20) == over
+def after(
+    before: tuple[Spell, ...],
+    troubles: Sequence[Trouble],
+    pauses: Mapping[str, Pause],
+    now_ms: int,
+    looked_ms: int = 0,
+    answered_ms: int = 0,
+) -> tuple[Spell, ...]:
+    """The spells after a poll at `now_ms`; the one before it was at `looked_ms`; b answered last at `answered_ms`."""
+    return spells_of(before, troubles, pauses, now_ms, looked_ms=looked_ms, answered={"b": answered_ms})
+
+
+def test_an_outage_lasts_until_the_last_poll_that_shows_it() -> None:
+    first = after((), [DOWN], {}, NINE, NINE - 5, NINE - 5)
+    assert first == (replace(OUTAGE, after_ms=NINE - 5),)
+    assert after(first, [DOWN], {}, NINE + 5, NINE, NINE - 5) == first
+    over = after(first, [], {}, NINE + 9, NINE + 5, NINE + 9)
+    assert over == (replace(OUTAGE, after_ms=NINE - 5, until_ms=NINE + 5, before_ms=NINE + 9),)
+    assert after(over, [], {}, NINE + 20, NINE + 9, NINE + 20) == over
     again = Trouble(cluster="b", why="no answer", since_ms=NINE + 30)
-    assert [one.until_ms for one in spells_of(over, [again], {}, NINE + 30)] == [NINE + 9, None]
+    assert [one.until_ms for one in after(over, [again], {}, NINE + 30, NINE + 20, NINE + 20)] == [NINE + 5, None]
+
+
+def test_a_poll_that_failed_for_another_reason_is_no_answer_of_a_cluster() -> None:
+    over = after((OUTAGE,), [], {}, NINE + 9, NINE + 5, NINE - 5)
+    assert over == (replace(OUTAGE, until_ms=NINE + 5),)
+    assert after(over, [], {}, NINE + 14, NINE + 9, NINE + 14) == (
+        replace(OUTAGE, until_ms=NINE + 5, before_ms=NINE + 14),
+    )
 
 
 def test_a_pause_that_was_replaced_is_two() -> None:
-    first = spells_of((), [], {"orders": paused(NINE)}, NINE + 1)
-    found = spells_of(first, [], {"orders": paused(NINE + 5)}, NINE + 6)
+    first = after((), [], {"orders": paused(NINE)}, NINE + 1)
+    found = after(first, [], {"orders": paused(NINE + 5)}, NINE + 6)
     assert [(one.of, one.since_ms, one.until_ms) for one in found] == [
         ("orders", NINE, NINE + 6),
         ("orders", NINE + 5, None),
@@ -49,12 +71,12 @@ def test_a_pause_that_was_replaced_is_two() -> None:
 
 
 def test_they_are_kept_for_the_longest_range_of_the_charts_and_are_bounded() -> None:
-    over = spells_of(spells_of((), [DOWN], {}, NINE), [], {}, NINE + 1)
-    assert spells_of(over, [], {}, NINE + KEPT_MS) == over
-    assert spells_of(over, [], {}, NINE + 1 + KEPT_MS) == ()
+    over = after(after((), [DOWN], {}, NINE), [], {}, NINE + 2, NINE + 1)
+    assert after(over, [], {}, NINE + KEPT_MS, NINE + 2) == over
+    assert after(over, [], {}, NINE + 1 + KEPT_MS, NINE + 2) == ()
     found: tuple[Spell, ...] = ()
     for at_ms in range(NINE, NINE + 3 * MOST_SPELLS):
-        found = spells_of(found, [], {"orders": paused(at_ms)}, at_ms)
+        found = after(found, [], {"orders": paused(at_ms)}, at_ms)
     assert len(found) == MOST_SPELLS
     assert found[-1].until_ms is None
 
@@ -88,10 +110,17 @@ def test_failed_runs_show_an_outage_and_answers_around_them_bound_it() -> None:
 
 
 def test_an_outage_that_polls_and_runs_have_seen_is_one() -> None:
-    assert outages_of([outage(350, 500)], [miss(340, 400)], {"b": [at(300)]}) == (outage(340, 500, 300, 500),)
+    assert outages_of([outage(350, 500)], [miss(340, 400)], {"b": [at(300)]}) == (outage(340, 500, 300),)
     assert outages_of([outage(450, None)], [miss(340, 400)], {"b": [at(300)]}) == (outage(340, None, 300),)
-    both = outages_of([outage(350, 360)], [miss(400, 460)], {})
-    assert both == (outage(350, 360, None, 360), outage(400, 460, 360)), "the poll at its end was answered"
+    both = outages_of([outage(350, 360, None, 365)], [miss(400, 460)], {})
+    assert both == (outage(350, 360, None, 365), outage(400, 460, 365)), "a poll between them was answered"
+    later = outages_of([outage(350, 360), outage(390, 460, None, 470)], (), {"b": [at(300)]})
+    assert later == (outage(350, 460, 300, 470),), "a poll between them failed for another reason"
+
+
+def test_two_outages_that_polls_saw_are_not_one_if_no_poll_was_made_between_them() -> None:
+    found = outages_of([outage(350, 360, 300), outage(9000, 9060, 300, 9070)], (), {})
+    assert found == (outage(350, 360, 300, 9070), outage(9000, 9060, 300, 9070))
 
 
 def test_a_copy_that_was_not_answered_shows_an_outage_without_its_time() -> None:
@@ -109,6 +138,9 @@ def test_a_copy_that_was_not_answered_shows_an_outage_without_its_time() -> None
         "users-1 on cluster b has no leader at the moment (given up after 60 s: look at the cluster's health)",
         "producer id from cluster b: not available (given up after 60 s: look at the cluster's health)",
         "metadata of cluster b: LEADER_NOT_AVAILABLE (given up after 60 s: look at the cluster's health)",
+        "cluster b: the token endpoint answers 503 (given up after 60 s: bring that service back, then run again)",
+        "cluster b: x (given up after ..+e s: y)",
+        "cluster b at h:1 does not answer within e+ s (refused): check the address",
         "cluster b refuses the login: correct it",
         "cluster bb at h:1 does not answer within 60 s (refused): check the address",
         "",
@@ -116,6 +148,25 @@ def test_a_copy_that_was_not_answered_shows_an_outage_without_its_time() -> None
 )
 def test_what_a_cluster_answered_is_no_outage(text: str) -> None:
     assert missed_of(text, NINE, FLOW) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("60", 60.0), ("0.2", 0.2), ("1.5e+06", 1.5e6), ("9e+99", NINE / 1000)]
+)
+def test_the_time_that_a_cluster_was_tried_is_as_errors_write_it(written: str, seconds: float) -> None:
+    found = missed_of(f"cluster b at h:1 does not answer within {written} s (refused)", NINE, FLOW)
+    assert found == Missed(cluster="b", since_ms=NINE - int(seconds * 1000), until_ms=NINE)
+
+
+def test_spells_of_a_chart_are_in_the_order_of_their_beginning() -> None:
+    spells = [replace(OUTAGE, of=of, since_ms=at(since), until_ms=at(since + 1)) for of, since in (("b", 9), ("a", 5))]
+    pause = Spell(mark=Mark.PAUSE, of="", since_ms=at(1), until_ms=at(2))
+    seen = Snapshot(spells=(*spells, pause))
+    assert [one.since_ms for one in series_of(seen, OfSeries(), Flow(source="a", target="b")).spells] == [
+        at(1),
+        at(5),
+        at(9),
+    ]
 
 
 def of_tasks(text: str) -> tuple[str, ...]:

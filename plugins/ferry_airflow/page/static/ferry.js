@@ -79,6 +79,7 @@
   const writeTimes = (within = document) => {
     for (const time of all("time[datetime], tspan[datetime]", within)) { // a map has no time, only text
       const at = new Date(time.getAttribute("datetime"));
+      if (Number.isNaN(at.getTime())) continue; // an impossible time stays as it is
       if ("ago" in time.dataset) {
         const seconds = (Date.now() - at) / 1000;
         const due = "due" in time.dataset && seconds >= -1; // it waits for the run before it
@@ -347,11 +348,13 @@
   const named = ({ mark, of }) => (mark === "outage" ? `${of} did not answer` : `${of || "the flow"} was paused`);
   // An outage in words: when it is known, and what is not known of its beginning and end. Less than a minute is not said.
   const APART_MS = 60000;
+  const isSometime = (spell) => spell.mark === "outage" && spell.from === spell.to && spell.after === spell.from;
   const inWords = (spell) => {
-    if (spell.mark === "outage" && spell.from === spell.to) {
+    if (isSometime(spell)) {
       return `${named(spell)} at some time after ${moment(at(spell.from))}${spell.before === null ? "; whether it has ended is not known" : `, and before ${moment(at(spell.before))}`}`;
     }
-    const parts = [`${named(spell)} from ${moment(at(spell.from))}${spell.to ? ` to ${moment(at(spell.to))}` : " until now"}`];
+    const until = spell.to === null ? " until now" : ` to ${moment(at(spell.to))}`;
+    const parts = [`${named(spell)} ${spell.from === spell.to ? "at" : "from"} ${moment(at(spell.from))}${spell.from === spell.to ? "" : until}`];
     if (spell.mark !== "outage") return parts[0];
     if (spell.after === null) parts.push("when it began is not known");
     else if (spell.from - spell.after > APART_MS) parts.push(`it began after ${moment(at(spell.after))}`);
@@ -380,9 +383,10 @@
     });
     // Paler: where it is not known whether the cluster answered.
     const pale = (spell, from, to) => (spell.mark === "outage" && to - from > APART_MS ? [band(spell, from, to, 0.4)] : []);
+    const leastWide = (data.to - data.from) / 400; // what only one poll saw has no length
     const bands = data.spells.flatMap((spell) => [
       ...pale(spell, spell.after ?? spell.from, spell.from),
-      ...(spell.to === spell.from ? [] : [band(spell, spell.from, spell.to ?? data.to, 1)]),
+      ...(isSometime(spell) ? [] : [band(spell, spell.from, Math.max(spell.to ?? data.to, spell.from + leastWide), 1)]),
       ...pale(spell, spell.to ?? data.to, spell.before ?? data.to),
     ]);
     const names = data.spells.slice(-MOST_NAMED).map((spell, index) => ({
@@ -391,7 +395,7 @@
     }));
     const ofRuns = ["lag", "due", "bytes"].includes(figure.dataset.chart) ? data.runs.filter((run) => !run.idle) : [];
     const ticks = ofRuns.map((run) => ({
-      type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: wall(at(run.at)), x1: wall(at(run.at + Math.max(lasted(run, data.to) * 1000, (data.to - data.from) / 400))),
+      type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: wall(at(run.at)), x1: wall(at(run.at + Math.max(lasted(run, data.to) * 1000, leastWide))),
       fillcolor: colour(run.condition), line: { width: 0 },
     }));
     return { shapes: [...bands, ...ticks], annotations: names };
@@ -411,7 +415,10 @@
     const recipe = recipes[figure.dataset.chart](data);
     const plot = one(".plot", figure);
     plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}${data.spells.map((spell) => `; ${inWords(spell)}`).join("")}; below as a table`);
+    const older = data.spells.length - MOST_NAMED;
+    const newest = data.spells.slice(-MOST_NAMED).map((spell) => `; ${inWords(spell)}`).join("");
+    const spells = `${newest}${older > 0 ? `; older outages and pauses: ${number(older)}` : ""}`;
+    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}${spells}; below as a table`);
     asTable(figure, recipe);
     if (!window.Plotly) {
       if (!parsed) return; // it is on its way

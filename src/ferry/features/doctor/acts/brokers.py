@@ -15,12 +15,9 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.features.doctor.rules.clusters import BrokerFacts, ClusterFacts, Steering, Version, written_level
 from ferry.kafka.admin.broker_settings import settings_of_broker
-from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
-from ferry.kafka.connect.cluster import Cluster, TooOld
+from ferry.kafka.connect.cluster import Cluster
 
-BROKER_S = 2.0
-"""How long a broker may take to answer, its connection included."""
 _METADATA_LOG = "__cluster_metadata"
 _PROTOCOL = "inter.broker.protocol.version"
 
@@ -34,7 +31,10 @@ class Asked:
 
 
 async def ask_brokers(cluster: Cluster) -> Asked:
-    """Ask all brokers that the metadata of an open cluster lists, at the same time."""
+    """Ask all brokers that the metadata of an open cluster lists, at the same time.
+
+    Each may take the cluster's patience, its connection and its login included.
+    """
     asked = [(node, cluster.loop.call_soon_with_future(partial(_versions, cluster, node))) for node in cluster.brokers]
     addresses = dict(zip(cluster.brokers, cluster.addresses, strict=True))
     racks = dict(zip(cluster.brokers, cluster.racks, strict=True))
@@ -64,9 +64,9 @@ async def _versions(cluster: Cluster, node: int) -> tuple[Any, str]:
     """Return what a broker supports, or None and why it did not answer."""
     request = ApiVersionsRequest(max_version=3, client_software_name="ferry", client_software_version="1")
     try:
-        return await cluster.within(BROKER_S, partial(cluster.ask, request, node)), ""
+        return await cluster.within(cluster.patience_s, partial(cluster.ask, request, node)), ""
     except Unreachable:
-        return None, f"it does not answer within {BROKER_S:g} s"
+        return None, f"it does not answer within {cluster.patience_s:g} s"
     except FerryError as error:
         return None, str(error)
 
@@ -93,12 +93,15 @@ async def ask_steering(cluster: Cluster, asked: Asked) -> Steering:
 
 
 async def _controller(cluster: Cluster, asked: Asked, not_known: list[str]) -> int | None:
+    if not asked.requests:  # the metadata of KRaft names any broker
+        not_known.append("The controller is not known: no broker answers.")
+        return None
     if DescribeQuorumRequest.API_KEY not in asked.requests:  # by ZooKeeper, or no Kafka: the metadata names it
         if cluster.controller is None:
             not_known.append("The controller is not known: the metadata names none.")
         return cluster.controller
     try:
-        return await cluster.within(BROKER_S, partial(_quorum_leader, cluster))
+        return await cluster.within(cluster.patience_s, partial(_quorum_leader, cluster))
     except FerryError as error:
         not_known.append(f"The controller is not known: {error}.")
         return None
@@ -126,8 +129,8 @@ async def _protocol(cluster: Cluster, asked: Asked, not_known: list[str]) -> str
     why = "no broker answers"
     if node is not None:
         try:
-            found = await cluster.within(BROKER_S, partial(settings_of_broker, cluster, node, [_PROTOCOL]))
-        except (NotPermitted, TooOld, Retryable, Unreachable) as error:
+            found = await cluster.within(cluster.patience_s, partial(settings_of_broker, cluster, node, [_PROTOCOL]))
+        except FerryError as error:
             why = str(error)
         else:
             if _PROTOCOL in found:

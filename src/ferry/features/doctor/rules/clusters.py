@@ -75,9 +75,9 @@ class ClusterFacts:
         return tuple(sorted({one.version for one in self.brokers if one.version is not None}))
 
     @property
-    def version(self) -> Version | None:
-        """The oldest version of its brokers; None: not known."""
-        return next(iter(self.versions), None)
+    def span_of_versions(self) -> str:
+        """The oldest and the newest version of its brokers, in words; empty: not known."""
+        return " to ".join(dict.fromkeys(map(written_version, (*self.versions[:1], *self.versions[-1:]))))
 
     @property
     def transaction_version(self) -> int:

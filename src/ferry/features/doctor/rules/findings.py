@@ -54,12 +54,7 @@ def of_problems(file: str, problems: Collection[Problem], flows: int) -> list[Fi
 
 def of_cluster(flow: str, side: str, facts: ClusterFacts) -> Finding:
     """Return what the answers of a cluster's brokers show."""
-    versions = facts.versions
-    version = (
-        " to ".join(dict.fromkeys(map(written_version, (versions[0], versions[-1]))))
-        if versions
-        else "an unknown version"
-    )
+    versions, version = facts.versions, facts.span_of_versions or "an unknown version"
     count = count_of(len(facts.brokers), "broker")
     message = (
         f"cluster {facts.alias} ({facts.cluster_id}) answers: {count}, Kafka {version}, "
@@ -67,15 +62,15 @@ def of_cluster(flow: str, side: str, facts: ClusterFacts) -> Finding:
     )
     silent = [one for one in facts.brokers if not one.answers]
     grade = Grade.PASS
+    if silent:
+        named = several([f"broker {one.id} at {one.address}" for one in silent])
+        grade = Grade.WARN
+        message = f"{message}, but {named} did not answer ({silent[0].why}): look at its log and advertised.listeners"
     if not versions:
         grade, message = Grade.UNKNOWN, f"{message}; see with kafka-broker-api-versions.sh that Ferry supports it"
     elif versions[0] < OLDEST[side]:
         oldest = written_version(OLDEST[side])
         grade, message = Grade.FAIL, f"{message}; upgrade it: a {side} needs Kafka {oldest} or newer"
-    elif silent:
-        named = several([f"broker {one.id} at {one.address}" for one in silent])
-        grade = Grade.WARN
-        message = f"{message}, but {named} did not answer ({silent[0].why}): look at its log and advertised.listeners"
     return Finding(about=flow, check=side, grade=grade, message=message)
 
 

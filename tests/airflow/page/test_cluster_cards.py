@@ -48,6 +48,7 @@ def test_an_answer_that_is_not_of_now_shows_no_state_of_now(answer: Answer) -> N
     for one in cards_of(FLOW, old, (), 2):
         assert (one.badge.condition, one.is_past) == (Condition.UNKNOWN, True)
         assert one.brokers, "what they showed last"
+        assert {line.condition for line in one.lines} <= {Condition.UNKNOWN}
 
 
 def test_a_cluster_that_did_not_answer_the_last_poll_is_not_well() -> None:

@@ -128,3 +128,13 @@ def test_the_overview_shows_both_clusters_and_does_not_wait_for_them(desk: Desk)
     assert "data-waiting" not in page
     for shown in ("5L6g3nShT-eMCtK--X86sw", "node 3000", "metadata.version 4.1 (level 27)", "eu-west-1b"):
         assert shown in page
+
+
+def test_the_card_of_a_cluster_in_trouble_shows_its_figures_as_earlier_ones(desk: Desk) -> None:
+    filled(desk)
+    desk.watcher.see(FlowPoll(view=None, lags=None, troubles={"primary": "gone"}))
+    page = desk.page(f"{HERE}/")
+    source = page.partition('id="cluster:primary"')[2].partition('id="cluster:backup"')[0]
+    assert "last answered" in source
+    assert "was active" in source or "not known" in source
+    assert 'class="badge good"' not in source

@@ -73,18 +73,19 @@ def _card(side: str, story: ClusterStory, answer: Answer, is_old: bool) -> Clust
         for one in sorted(brokers, key=lambda one: (one.answers, one.id))
     ]
     health = story.health
+    was_seen_earlier = is_old or bool(story.why or story.not_asked)
     return ClusterCard(
         side=side,
         story=story,
         badge=_badge(story, answer, is_old),
-        lines=tuple(_lines(story, answer)),
+        lines=tuple(_lines(story, answer, was_seen_earlier)),
         more_partitions=health.offline + health.under_replicated - len(health.short) if health else 0,
         brokers=tuple(rows[:MOST_BROKERS]),
         more_brokers=len(rows[MOST_BROKERS:]),
         version=story.facts.span_of_versions if story.facts else "",
         controller=_controller(story),
         has_racks=any(one.rack for one in brokers),
-        is_past=is_old or bool(story.why or story.not_asked),
+        is_past=was_seen_earlier,
     )
 
 
@@ -120,20 +121,14 @@ def _controller(story: ClusterStory) -> str:
     return f"broker {node}" if is_broker else f"node {node}"
 
 
-def _lines(story: ClusterStory, answer: Answer) -> Iterator[Line]:
-    """Yield what is not well, then what is not known."""
+def _lines(story: ClusterStory, answer: Answer, was_seen_earlier: bool) -> Iterator[Line]:
+    """Yield what is not well, then what is not known; what was seen earlier has no colour of now."""
     if story.why:
         yield Line(condition=Condition.BAD, word="no answer", text=story.why)
     if story.not_asked:
         yield Line(condition=Condition.UNKNOWN, word="not asked", text=story.not_asked)
-    yield from _silent_brokers(story)
-    for one in story.health.short if story.health else ():
-        in_sync = f"{one.in_sync} of {counted(one.replicas, 'replica')} in sync"
-        yield Line(
-            condition=Condition.BAD if one.offline else Condition.WARN,
-            word="offline" if one.offline else "under-replicated",
-            text=f"{one.place} has {'no leader, and ' if one.offline else ''}{in_sync}.",
-        )
+    for line in (*_silent_brokers(story), *_short_partitions(story)):
+        yield replace(line, condition=Condition.UNKNOWN, word="earlier") if was_seen_earlier else line
     if answer.error:
         yield Line(condition=Condition.UNKNOWN, word="not asked", text=answer.error)
     if story.not_known:
@@ -141,6 +136,16 @@ def _lines(story: ClusterStory, answer: Answer) -> Iterator[Line]:
         yield Line(condition=Condition.UNKNOWN, word="not known", text=text)
     for text in story.steering.not_known if story.steering else ():
         yield Line(condition=Condition.UNKNOWN, word="not known", text=text)
+
+
+def _short_partitions(story: ClusterStory) -> Iterator[Line]:
+    for one in story.health.short if story.health else ():
+        in_sync = f"{one.in_sync} of {counted(one.replicas, 'replica')} in sync"
+        yield Line(
+            condition=Condition.BAD if one.offline else Condition.WARN,
+            word="offline" if one.offline else "under-replicated",
+            text=f"{one.place} has {'no leader, and ' if one.offline else ''}{in_sync}.",
+        )
 
 
 def _silent_brokers(story: ClusterStory, of: str = "") -> Iterator[Line]:

@@ -48,6 +48,7 @@ def test_an_answer_that_is_not_of_now_shows_no_state_of_now(answer: Answer) -> N
     for one in cards_of(FLOW, old, (), 2):
         assert (one.badge.condition, one.is_past) == (Condition.UNKNOWN, True)
         assert one.brokers, "what they showed last"
+        assert {line.condition for line in one.lines} <= {Condition.UNKNOWN}
 
 
 def test_a_cluster_that_did_not_answer_the_last_poll_is_not_well() -> None:
@@ -127,3 +128,13 @@ def test_the_overview_shows_both_clusters_and_does_not_wait_for_them(desk: Desk)
     assert "data-waiting" not in page
     for shown in ("5L6g3nShT-eMCtK--X86sw", "node 3000", "metadata.version 4.1 (level 27)", "eu-west-1b"):
         assert shown in page
+
+
+def test_the_card_of_a_cluster_in_trouble_shows_its_figures_as_earlier_ones(desk: Desk) -> None:
+    filled(desk)
+    desk.watcher.see(FlowPoll(view=None, lags=None, troubles={"primary": "gone"}))
+    page = desk.page(f"{HERE}/")
+    source = page.partition('id="cluster:primary"')[2].partition('id="cluster:backup"')[0]
+    assert "last answered" in source
+    assert "was active" in source or "not known" in source
+    assert 'class="badge good"' not in source

@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from ferry.clock import wall_ms
 from ferry.ledger.ledger import UNREAD
-from ferry.reader.documents import RunDigest
+from ferry.reader.documents import Mark, RunDigest, Spell
 from ferry.reader.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, MeasuredSpans, followed
 from ferry.reader.status import rows_of
 from ferry.reader.watch import FlowPoll
@@ -296,6 +296,31 @@ def test_outages_that_runs_have_seen_are_bands_and_a_list_that_stays_open(desk: 
         desk.watcher.see(FlowPoll(view=UNREAD, lags=None, troubles={"backup": "silent"}), runs[::-1])
         expect(spells.locator("li")).to_contain_text("backup did not answer")
         expect(spells.locator("li")).to_be_visible()
+
+
+def test_many_outages_are_counted_in_the_label_and_one_that_a_single_poll_saw_is_drawn(desk: Desk) -> None:
+    now = wall_ms()
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}))
+    begins = [now - at * 60_000 for at in (40, 30, 25, 20, 15, 10, 9, 8)]
+    spells = [
+        Spell(mark=Mark.OUTAGE, of="backup", since_ms=at, until_ms=at, after_ms=at - 5, before_ms=at + 5)
+        for at in begins
+    ]
+    desk.watcher.amend(spells=tuple(spells))
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/?range=1h")
+        plot = page.locator("figure[data-chart=lag] .plot")
+        expect(plot).to_have_attribute("aria-label", re.compile("did not answer at .*older outages and pauses: 2"))
+        label = plot.get_attribute("aria-label") or ""
+        assert label.count("did not answer") == 6
+        bands = plot.evaluate("(plot) => plot.layout.shapes.filter((one) => one.y1 === 1).map((one) => one.opacity)")
+        assert bands == [1] * 8
+        made = '<time datetime="2026-11-30T25:00:00Z">x</time>'
+        page.evaluate(
+            "(made) => { document.querySelector('#live').insertAdjacentHTML('beforeend', made); ferry.writeTimes(); }",
+            made,
+        )
+        assert page.locator("time[datetime='2026-11-30T25:00:00Z']").text_content() == "x"
 
 
 def test_a_bar_and_its_line_in_the_table_lead_to_the_run(desk: Desk) -> None:

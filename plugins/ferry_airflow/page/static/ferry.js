@@ -492,6 +492,8 @@
   const fresh = ["#live-state", "#live-also", "#live-why", ".head .actions", ".tabs", "#live"];
   const OF_SCROLLED = ["tabindex", "role", "aria-label", "data-scrolled"];
   const callbacks = {
+    // The error of a field stays at it.
+    beforeNodeRemoved: (old) => !(old.matches && old.matches('.wrong[id$="-wrong"]')),
     // Charts are drawn here, and what is in a field is the reader's.
     beforeNodeMorphed: (old) => !(old.matches && old.matches("figure[data-chart], [data-spells], input, select, textarea")),
     beforeAttributeUpdated: (name, element) =>

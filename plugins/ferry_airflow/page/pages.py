@@ -226,7 +226,7 @@ def retried_of(
     if row is None or row.retry is None:
         return None
     state = open_flow.dag if dag == open_flow.dag_id else dag_states({dag: 0})[dag]
-    told = [
+    sentences = [
         ""
         if in_head and one is row.retry
         else f"{now_of(one, paused=state.paused, now_ms=wall_ms())} {before_of(one)}."
@@ -234,7 +234,7 @@ def retried_of(
     ]
     asked = asked or open_flow.ask(OfClusters())
     silent = silent_now(open_flow.flow, open_flow.seen.troubles, asked, wall_ms())
-    return Retried(dag=dag, run=row.run, tasks=tuple(zip(row.retries, told, strict=True)), silent=silent)
+    return Retried(dag=dag, run=row.run, tasks=tuple(zip(row.retries, sentences, strict=True)), silent=silent)
 
 
 def reasons_for(user: User, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from ferry.clock import wall_ms
-from ferry.reader.documents import Missed, Series
+from ferry.reader.charts import Missed, Series
 from ferry.reader.questions import OfSeries
 from ferry.reader.spells import KEPT_MS, missed_of
 from ferry_airflow.page.access import User

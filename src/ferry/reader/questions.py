@@ -13,6 +13,7 @@ from ferry.model.switch import Verb
 from ferry.page.cut import A_PAGE, Cut
 from ferry.page.question import Question
 from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.charts import Missed, Series
 from ferry.reader.documents import (
     ClustersStory,
     DealtPage,
@@ -20,13 +21,11 @@ from ferry.reader.documents import (
     JobStory,
     LaneLine,
     LanePage,
-    Missed,
     OffsetStory,
     ReceiptLine,
     ReceiptStory,
     Recurring,
     RunStory,
-    Series,
     Status,
     TopicRow,
     TopicStory,

@@ -17,7 +17,8 @@ from ferry.ledger.units import read_ranges
 from ferry.model import OpenedRun, Pause
 from ferry.model.switch import Step, move_of
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
-from ferry.reader.documents import Moved, RunDigest, Spell, TopicRow, TopicRun, Trouble
+from ferry.reader.charts import Spell
+from ferry.reader.documents import Moved, RunDigest, TopicRow, TopicRun, Trouble
 from ferry.reader.lag_history import Column
 from ferry.reader.lag_point import LagPoint
 from ferry.reader.limits import MOST_REFUSALS

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ferry.model import Pause, Refusal, RefusalKind
-from ferry.reader.documents import Mark, Missed, Spell, Trouble
+from ferry.reader.charts import Mark, Missed, Spell
+from ferry.reader.documents import Trouble
 from ferry.reader.lag_point import APART_MS
 
 MOST_SPELLS = 100

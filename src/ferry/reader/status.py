@@ -12,15 +12,12 @@ from ferry.ledger.history import PastState
 from ferry.model import Flow
 from ferry.page.cut import A_PAGE, Cut, lines
 from ferry.plan.rules.lag import PartitionLag, is_behind
+from ferry.reader.charts import Mark, Row, Series, SeriesRun
 from ferry.reader.documents import (
     NOT_ENDED,
     SHOWN_REFUSALS,
     Behind,
-    Mark,
-    Row,
     RunDigest,
-    Series,
-    SeriesRun,
     Short,
     Status,
     TopicRow,

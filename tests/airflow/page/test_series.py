@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from ferry.clock import wall_ms
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
-from ferry.reader.documents import Mark, Spell
+from ferry.reader.charts import Mark, Spell
 from ferry.reader.spells import KEPT_MS
 from ferry.reader.watch import FlowPoll
 from ferry_airflow.naming import ASKED_WRONG, REASON

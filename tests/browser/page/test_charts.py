@@ -16,7 +16,8 @@ from playwright.sync_api import expect
 
 from ferry.clock import wall_ms
 from ferry.ledger.ledger import UNREAD
-from ferry.reader.documents import Mark, RunDigest, Spell
+from ferry.reader.charts import Mark, Spell
+from ferry.reader.documents import RunDigest
 from ferry.reader.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, MeasuredSpans, followed
 from ferry.reader.status import rows_of
 from ferry.reader.watch import FlowPoll

@@ -11,7 +11,8 @@ import pytest
 from ferry.config.settings import load
 from ferry.ledger.history import PastRun
 from ferry.model import Flow, Pause
-from ferry.reader.documents import Mark, Missed, Spell, Trouble
+from ferry.reader.charts import Mark, Missed, Spell
+from ferry.reader.documents import Trouble
 from ferry.reader.questions import OfSeries
 from ferry.reader.snapshot import Snapshot, digest_of
 from ferry.reader.spells import KEPT_MS, MOST_SPELLS, missed_of, outages_of, spells_of

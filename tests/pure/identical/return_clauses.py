@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from ferry.features.identical.rules import marked
 from ferry.features.identical.rules.values import Look
-from tests.pure.identical import offset_writer, returning
+from tests.pure.identical import offset_writer, return_rules, returning
 from tests.pure.identical.marking_clauses import returning as answering
 
 Off = AbstractContextManager[object]
@@ -29,7 +29,7 @@ def both(*clauses: Off) -> Off:
 
 def old_number() -> Off:
     """A return keeps the lane's producer id."""
-    return answering(returning, "numbered_anew", False)
+    return answering(return_rules, "numbered_again", False)
 
 
 def number_for_each_run() -> Off:
@@ -38,17 +38,17 @@ def number_for_each_run() -> Off:
     def own(continued: returning.Continued, both: returning.Both) -> int:
         return both.new_producer()
 
-    return patch.object(returning, "number_of", own)
+    return patch.object(return_rules, "number_of", own)
 
 
 def written_again() -> Off:
     """A return that is done again writes another record."""
-    return answering(returning, "kept", False)
+    return answering(return_rules, "kept", False)
 
 
 def unguarded() -> Off:
     """A return does not ask what may arrive."""
-    return answering(returning, "guarded", False)
+    return answering(return_rules, "guarded", False)
 
 
 def written_again_unguarded() -> Off:
@@ -58,42 +58,42 @@ def written_again_unguarded() -> Off:
 
 def guarded_before_the_fence() -> Off:
     """A return asks what may arrive, and fences the lane then."""
-    return answering(returning, "guards_first", True)
+    return answering(return_rules, "guards_first", True)
 
 
 def committed_by_all() -> Off:
     """A process that was overtaken writes its record, too."""
-    return answering(returning, "commits", True)
+    return answering(return_rules, "commits", True)
 
 
 def uncompared_in_runs() -> Off:
     """Only the step compares the last records."""
-    return answering(returning, "compares_in_runs", False)
+    return answering(return_rules, "compares_in_runs", False)
 
 
 def uncompared() -> Off:
     """Neither the step nor a run compares the last records."""
-    return both(uncompared_in_runs(), answering(returning, "compares", False))
+    return both(uncompared_in_runs(), answering(return_rules, "compares", False))
 
 
 def any_end() -> Off:
     """A lane continues wherever its target ends, and the last records are not compared."""
-    return both(uncompared(), answering(returning, "fits", True))
+    return both(uncompared(), answering(return_rules, "fits", True))
 
 
 def any_tail() -> Off:
     """A run accepts records of other producers at the end."""
-    return answering(returning, "takes_any_tail", True)
+    return answering(return_rules, "takes_any_tail", True)
 
 
 def own_tail() -> Off:
     """A run accepts its own records alone at the end, also before it has written one."""
-    return answering(returning, "takes_any_tail", False)
+    return answering(return_rules, "takes_any_tail", False)
 
 
 def open_for_ever() -> Off:
     """A lane that a switch has stopped copies, if it is started by hand."""
-    return answering(returning, "closes", False)
+    return answering(return_rules, "closes", False)
 
 
 def read_without_end() -> Off:
@@ -102,7 +102,7 @@ def read_without_end() -> Off:
     def further(end: int, way: returning.Way) -> int:
         return end + 100 * (way is way.both.primary)
 
-    return patch.object(returning, "planned_to", further)
+    return patch.object(return_rules, "planned_to", further)
 
 
 def open_without_end() -> Off:
@@ -112,7 +112,7 @@ def open_without_end() -> Off:
 
 def unwaited() -> Off:
     """Clients write before the late batches of the lane have arrived."""
-    return answering(returning, "waits", False)
+    return answering(return_rules, "waits", False)
 
 
 def from_receipts() -> Off:
@@ -121,7 +121,7 @@ def from_receipts() -> Off:
     def of_receipts(receipts: int, until: int) -> int:
         return receipts
 
-    return patch.object(returning, "counts_from", of_receipts)
+    return patch.object(return_rules, "counts_from", of_receipts)
 
 
 def as_a_first_copy() -> Off:
@@ -130,7 +130,7 @@ def as_a_first_copy() -> Off:
     def up_to(until: int) -> int:
         return until
 
-    return both(from_receipts(), patch.object(returning, "empty_until", up_to))
+    return both(from_receipts(), patch.object(return_rules, "empty_until", up_to))
 
 
 def leaders_log() -> Off:
@@ -141,10 +141,10 @@ def leaders_log() -> Off:
         seen, stale = look_for(self, asked_at, producer)
         return replace(seen, end=self.target.end, settled=True, tail=None), stale
 
-    def stands(self: returning.Side, start: int, end: int) -> bool:
+    def has_all(self: returning.Side, start: int, end: int) -> bool:
         return True
 
-    return both(patch.object(returning.Way, "look_for", unsettled), patch.object(returning.Side, "stands", stands))
+    return both(patch.object(returning.Way, "look_for", unsettled), patch.object(returning.Side, "has_all", has_all))
 
 
 def anywhere() -> Off:

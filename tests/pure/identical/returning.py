@@ -13,6 +13,7 @@ from ferry.features.identical.rules import next_step as rules
 from ferry.features.identical.rules import stamped
 from ferry.features.identical.rules.late import Sender, reaching
 from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse, Run, Send, Tail
+from tests.pure.identical import return_rules as clauses
 from tests.pure.identical.broker import Coordinator, Entry, OldEpoch, Partition
 from tests.pure.identical.marking_writer import MarkingWriter
 from tests.pure.identical.offset_writer import OffsetWriter
@@ -23,84 +24,6 @@ from tests.pure.scripted.lane import place
 
 CLIENT, STRAY = 90, 91
 A, B = 0, 1
-
-
-# Clauses: tests switch them off.
-
-
-def numbered_anew() -> bool:
-    """Whether a return has a producer id of its own, not that of the lane."""
-    return True
-
-
-def kept(own: Continued | None, cut: int) -> bool:
-    """Whether a return keeps the record of the same cut-over: it is done again, or nothing was written since."""
-    return own is not None and own.until == cut
-
-
-def guarded() -> bool:
-    """Whether a return waits until nothing of an earlier run of its lane can arrive."""
-    return True
-
-
-def guards_first() -> bool:
-    """Whether a return asks what may arrive before it has fenced the lane."""
-    return False
-
-
-def commits(generation: int, newest: int) -> bool:
-    """Whether the record of a return is committed: the transaction of a run that was fenced is not."""
-    return generation == newest
-
-
-def fits(end: int, cut: int) -> bool:
-    """Whether the target's log ends where clients began to write elsewhere."""
-    return end == cut
-
-
-def compares() -> bool:
-    """Whether the last record of both logs is compared."""
-    return True
-
-
-def compares_in_runs() -> bool:
-    """Whether each run compares it, too, until it has a record of its own there."""
-    return True
-
-
-def takes_any_tail(end: int, until: int) -> bool:
-    """Whether a run accepts records of other producers at the end of its target's log."""
-    return end == until
-
-
-def number_of(continued: Continued, both: Both) -> int:
-    """The producer id of a run: all runs after a return have the same one."""
-    return continued.producer
-
-
-def closes() -> bool:
-    """Whether a lane that a switch has stopped copies nothing until a newer return."""
-    return True
-
-
-def planned_to(end: int, way: Way) -> int:
-    """Up to where a run reads its source: to the end of before it has read the end of its target."""
-    return end
-
-
-def waits() -> bool:
-    """Whether clients write only when no batch of the lane that brought the records can arrive."""
-    return True
-
-
-def counts_from(receipts: int, until: int) -> int:
-    """From where on a lane's records begin: its receipts end before those of clients."""
-    return max(receipts, until)
-
-
-def empty_until(until: int) -> int:
-    """Up to where a run takes its target's records for empty ones, and deletes them."""
-    return 0
 
 
 # What the ledgers have.
@@ -148,7 +71,7 @@ class ReturnLedger(Ledger):
         found = self.claim(max(0, planned_end))
         if self.runs and self.runs[-1].after is None:
             self.runs[-1].after = now
-        planned = -1 if self.closed and closes() else planned_end
+        planned = -1 if self.closed and clauses.closes() else planned_end
         self.runs.append(Started(planned_end=planned))
         return ReturnClaim(
             generation=found.generation,
@@ -170,7 +93,7 @@ class ReturnLedger(Ledger):
 
     def share(self, generation: int, continued: Continued | None) -> bool:
         """The record of a return, in the transaction of its run; None: the one that there is. The lane is open then."""
-        if not commits(generation, self.newest):
+        if not clauses.commits(generation, self.newest):
             raise OldEpoch("a newer run has fenced it")
         self.continued = continued or self.continued
         self.closed = False
@@ -220,7 +143,7 @@ class Side(Near):
     def claim(self) -> Claim:
         """A run that copies."""
         way = self.way
-        found = self.lane.open(way.now, planned_to(way.other.target.hw, way))
+        found = self.lane.open(way.now, clauses.planned_to(way.other.target.hw, way))
         if (shown := way.shown) is not None:
             way.shown, found = None, replace(found, marking=shown)
         return found
@@ -252,7 +175,7 @@ class Side(Near):
         self.way.target.delete_records(self.producer, before)
         return self.way.target.log_start
 
-    def stands(self, start: int, end: int) -> bool:
+    def has_all(self, start: int, end: int) -> bool:
         """Whether the target has the source's records at these offsets, under the lane's producer id."""
         ours = self.way.target.entries
         return self.same(start, end) and all(one.producer == self.producer for one in ours[start:end])
@@ -464,7 +387,7 @@ class Both:
         way.ledger.closed = True
         self.trace.append(f"{self.now} stop {way.name}")
         for _ in range(5):
-            until = way.until() if waits() else 0
+            until = way.until() if clauses.waits() else 0
             if self.now < until:
                 way.sleep(until - self.now)
         way.ledger.runs.clear()
@@ -529,12 +452,12 @@ class ReturningOffsets(OffsetWriter):
             return
         one = claim.continued
         side.producer, side.until = (
-            (side.way.producer, -1) if one is None else (number_of(one, side.way.both), one.until)
+            (side.way.producer, -1) if one is None else (clauses.number_of(one, side.way.both), one.until)
         )
         self.generation, self.planned_end, self.confirmed_at = claim.generation, claim.planned_end, asked_at
-        self.receipts = counts_from(claim.receipts, side.until)
-        self.noted, self.first = claim.sent, empty_until(max(0, side.until))
-        if claim.closed and closes():
+        self.receipts = clauses.counts_from(claim.receipts, side.until)
+        self.noted, self.first = claim.sent, clauses.empty_until(max(0, side.until))
+        if claim.closed and clauses.closes():
             self.outcome = Refuse(Code.MOVED)
         self.begin(claim)
         while self.outcome is None and not self.superseded:
@@ -552,15 +475,15 @@ class ReturningOffsets(OffsetWriter):
         look, stale = self.shown(seen[0]), seen[1]
         if not rules.settled(look):
             return
-        any_tail = takes_any_tail(look.end, side.until)
+        any_tail = clauses.takes_any_tail(look.end, side.until)
         wrong = stamped.wrong_with(
             replace(look, tail=None) if any_tail else look,
             receipts_end=self.receipts,
             planned_end=self.planned_end,
             producer=side.producer,
         )
-        same = look.end != side.until or not compares_in_runs() or side.same_last(look.end)
-        if wrong is None and not (same and (any_tail or side.stands(self.receipts, look.end))):
+        same = look.end != side.until or not clauses.compares_in_runs() or side.same_last(look.end)
+        if wrong is None and not (same and (any_tail or side.has_all(self.receipts, look.end))):
             wrong = Code.SHIFTED
         if wrong is not None:
             yield from self.refuse(Refuse(wrong))
@@ -594,15 +517,15 @@ class Turn:
         """Fence the lane, look, and write the record."""
         side = self.cluster
         until: object = 0
-        if guards_first():
+        if clauses.guards_first():
             until = yield side.request("guard", side.way.until)
         claim = yield side.request("claim", side.fence)
         if not isinstance(claim, ReturnClaim):
             return
-        if kept(claim.continued, self.cut):
+        if clauses.kept(claim.continued, self.cut):
             yield from self.commit(claim, None)
             return
-        if guarded() and not guards_first():
+        if clauses.guarded() and not clauses.guards_first():
             until = yield side.request("guard", side.way.until)
         if not isinstance(until, int):
             return
@@ -614,13 +537,17 @@ class Turn:
         if not isinstance(seen, tuple):
             return
         look: Look = seen[0]
-        if not rules.settled(look) or not fits(look.end, self.cut) or (compares() and not side.same_last(look.end)):
+        if (
+            not rules.settled(look)
+            or not clauses.fits(look.end, self.cut)
+            or (clauses.compares() and not side.same_last(look.end))
+        ):
             self.outcome = Refuse(Code.FOREIGN)
             return
         producer = yield side.request("init", side.way.both.new_producer)
         if isinstance(producer, int):
             own = claim.continued.producer if claim.continued is not None else side.way.producer
-            one = Continued(until=look.end, producer=producer if numbered_anew() else own)
+            one = Continued(until=look.end, producer=producer if clauses.numbered_again() else own)
             yield from self.commit(claim, one)
 
     def late(self, until: int) -> bool:

@@ -10,6 +10,7 @@ One more says where a lane continues after records of clients, that a switch had
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from ferry.codec.form import F, Form
@@ -122,13 +123,19 @@ def continued_record(lane: str, place: TopicPartition, one: Continued) -> Record
     return Record(key=encode([CONTINUED, lane, place.topic, place.partition]), value=encode(_CONTINUED.dump(one)))
 
 
-def continued(view: LedgerView, lane: str) -> dict[TopicPartition, Continued]:
-    """Return where a lane continues after records of other producers, by target partition: the newest of each."""
-    return {
-        TopicPartition(topic=key[2], partition=key[3]): read_as(record, _CONTINUED.load)
-        for key, record in view.of_kind(CONTINUED)
-        if key[1] == lane and record.value is not None
-    }
+def continued(
+    view: LedgerView, lane: str, of: Container[TopicPartition] | None = None
+) -> dict[TopicPartition, Continued]:
+    """Return where a lane continues after records of other producers, by target partition: the newest of each.
+
+    `of` are the partitions that are asked for; None: all.
+    """
+    found = {}
+    for key, record in view.of_kind(CONTINUED):
+        place = TopicPartition(topic=key[2], partition=key[3])
+        if key[1] == lane and record.value is not None and (of is None or place in of):
+            found[place] = read_as(record, _CONTINUED.load)
+    return found
 
 
 def continued_since(view: LedgerView, lane: str) -> int:
@@ -145,9 +152,9 @@ def receipts_of_now(
     receipt has the ids of the new one here: the lane continues after records that both sides have.
     """
     receipts = last_receipts(view, lane, few)
-    for place, one in continued(view, lane).items():
-        last = receipts.get(place)
-        if last is None or one.at < (last.target_next or 0):
+    for place, one in continued(view, lane, receipts).items():
+        last = receipts[place]
+        if one.at < (last.target_next or 0):
             continue
         ids = one.source_topic_id, one.source_cluster_id
         if ids != (last.source_topic_id, last.source_cluster_id):

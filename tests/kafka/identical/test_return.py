@@ -132,7 +132,7 @@ def same(pair: Pair) -> bool:
 
 
 @pytest.mark.timeout(300)
-def test_after_a_failover_with_loss_topics_are_made_anew_and_clients_return(
+def test_after_a_failover_with_loss_topics_are_made_again_and_clients_return(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     """The old cluster has records that the new one lacks, so the flow back is not started, and a failback stops.

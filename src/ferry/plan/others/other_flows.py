@@ -203,7 +203,8 @@ async def _returned(
     for alias in await _ledgers(source):
         cache = ledgers.of(source, alias)
         view = await cache.view()
-        comes_back = partial(_comes_back, facts, {lane: sent_places(view, lane) for lane in identical_lanes(view)})
+        kept = {lane: sent_places(view, lane) for lane in identical_lanes(view)}
+        comes_back = partial(_comes_back, facts, kept)
         rows, undecided = await cache.rows(view, comes_back, begins), list(filter(comes_back, open_receipts(view)))
         came = ranges(rows, undecided)
         ends = [(of.source, row.end) for of, some in rows.items() for row in some]
@@ -217,8 +218,8 @@ async def _returned(
                 for number, end in enumerate(last.ends):
                     at = TopicPartition(topic=last.source.topic, partition=number)
                     originals[at] = max(end, originals.get(at, 0))
-        for lane in identical_lanes(view):
-            no_receipt |= await _no_receipt(facts, source, f"{alias}->{source.alias}", view, lane)
+        for lane, places in kept.items():
+            no_receipt |= await _no_receipt(facts, source, f"{alias}->{source.alias}", view, lane, places)
     return found, originals, no_receipt
 
 
@@ -239,19 +240,20 @@ def _is_gone(facts: Facts, of: ReceiptChain | Receipt) -> bool:
 
 
 async def _no_receipt(
-    facts: Facts, source: Cluster, writer: str, view: LedgerView, lane: str
+    facts: Facts, source: Cluster, writer: str, view: LedgerView, lane: str, places: Collection[TopicPartition]
 ) -> dict[TopicPartition, NoReceipt]:
     """Return what a lane wrote to the source with identical offsets after its receipts, by source partition.
 
     It writes nothing after a record of another producer, so the source is read up to the first one. What the flow has
-    copied is not read again. A lane without receipts may be of any cluster, so it counts.
+    copied is not read again. A lane without receipts may be of any cluster, so it counts. `places` are the partitions
+    to which the lane may have sent batches.
     """
     lasts = [*receipts_of_now(view, lane).values(), *open_receipts(view, lane)]
     if lasts and all(last.source_cluster_id != facts.target.cluster_id for last in lasts):
         return {}
     begins: dict[TopicPartition, int] = {}
     after = continued(view, lane)  # what is before it, clients wrote, and both clusters have it
-    for place in sent_places(view, lane):
+    for place in places:
         topic = facts.source.topics.get(place.topic)
         part = None if topic is None else topic.partitions.get(place.partition)
         if part is not None and not any(_is_gone(facts, last) for last in lasts if last.target == place):

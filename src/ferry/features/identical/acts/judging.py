@@ -17,7 +17,6 @@ from ferry.features.identical.rules.planned import (
     TOPIC_SETTINGS,
     Found,
     TargetTopicFound,
-    continuing,
     is_kept,
     stays_identical,
     with_identical,
@@ -91,9 +90,6 @@ class IdenticalPlanner:
     async def _judged(self, view: LedgerView, plan: Plan) -> Plan:
         """Return the plan with what is known before its slices are judged."""
         plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
-        after = continued(view, self.lane.name)
-        slices = (continuing(one, after) if self._keeps(one.source.topic) else one for one in plan.slices)
-        plan = replace(plan, slices=tuple(slices))
         if lane_kind(self.lane.name) is not None:
             return plan  # no client is moved to its topics
         found = await look_short(self.lane, view, plan)

@@ -8,7 +8,7 @@ compare a batch with the last one of its producer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ferry.clock import wall_ms
@@ -24,7 +24,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import Continued, continued, continued_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
-from ferry.model import Record, Slice, TopicPartition
+from ferry.model import Receipt, Record, Slice, TopicPartition
 from ferry.wire.content import MOST_DECOMPRESSED
 from ferry.words import several
 
@@ -47,7 +47,7 @@ class Returning:
     others: Mapping[TopicPartition, str] = field(default_factory=dict)
     written: bool = False
     """Whether the lane may have written to a topic of `others`: then it cannot be made again."""
-    anew: frozenset[str] = frozenset()
+    made_again: frozenset[str] = frozenset()
     """Topics of the target that were created again: the lane copies all to them, from the beginning."""
     gone: frozenset[str] = frozenset()
     """Topics that the target does not have."""
@@ -114,9 +114,9 @@ async def look_returning(
         late = await look_late(target, both.ledger.place, both.cache, lane, fenced=fenced)
         if late.until:
             raise Refused(late.sentence(target.alias, begun=True))
-    anew = await _made_anew(both, view, lane, left)
+    again = await _made_again(both, last_receipts(view, lane), known.keys(), left)
     found = await _at_cut(
-        both, {place: cut for place, cut in left.items() if place.topic not in anew}, compare=fenced < 0
+        both, {place: cut for place, cut in left.items() if place.topic not in again}, compare=fenced < 0
     )
     others = {place: why for place, why in found.items() if why}
     new = [place for place, why in found.items() if not why]
@@ -130,20 +130,23 @@ async def look_returning(
         source_cluster_id=both.source.cluster_id,
         others=others,
         written=any(place.topic in written for place in others),
-        anew=frozenset(anew),
+        made_again=frozenset(again),
         gone=frozenset(gone),
     )
 
 
-async def _made_anew(
-    both: FlowConnections, view: LedgerView, lane: str, cuts: Mapping[TopicPartition, int]
+async def _made_again(
+    both: FlowConnections,
+    receipts: Mapping[TopicPartition, Receipt],
+    known: Collection[TopicPartition],
+    cuts: Mapping[TopicPartition, int],
 ) -> set[str]:
     """Return the topics of the target that have nothing but what the lane has copied to them from their beginning.
 
-    They were created again. The lane has begun them if the step is done again, because its runs may have begun.
+    They were created again. The lane has begun them if the step is done again, because its runs may have begun. It has
+    continued in the `known` partitions, and `receipts` are its last.
     """
-    receipts = last_receipts(view, lane)
-    topics = {place.topic for place in cuts} - {place.topic for place in continued(view, lane)}
+    topics = {place.topic for place in cuts} - {place.topic for place in known}
     there = await both.target.refresh(topics) if topics else {}
     asked = [
         TopicPartition(topic=name, partition=number)

@@ -114,7 +114,7 @@ def reaching(found: Iterable[Sender], place: TopicPartition, end: int) -> list[S
     """Return the runs that may have sent a batch of `place` which the broker would not compare and refuse.
 
     All that the partition has ends at `end`, and it is the lane's. Then a late batch before it is compared with what is
-    there. One at the end is appended, wherever the log then ends. -1: the broker may compare none, as with markers.
+    there. One at the end is appended, wherever the log then ends. -1: the broker may compare none.
     """
     return [one for one in found if one.ends is None or one.ends.get(place, -1) > end]
 

@@ -161,8 +161,10 @@ def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
     """Return the slices that can be copied, with identical offsets or translated, and the refusals of the others."""
     gaps = {gap.source for gap in plan.gaps}
     slices, refusals = [], []
-    for piece in plan.slices:
-        if is_kept(piece, found):
+    for planned in plan.slices:
+        kept = is_kept(planned, found)
+        piece = continuing(planned, found.continued) if kept else planned
+        if kept:
             refusal = refusal_of(piece, found, passed=piece.source in gaps)
         else:
             refusal = _stays(piece) if piece.target in found.written else None

@@ -176,9 +176,16 @@ def start_flow(
         view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = wall_ms()
         same = {place: cut for place, cut in cuts.items() if keeps(place.topic)}
-        run = run_of(state, "reverse")
-        returning = await _returning(flow, both, view, same, run)
-        for place in [place for place in cuts if place.topic in returning.anew | returning.gone]:
+
+        async def look(view: LedgerView, fenced: int = -1) -> Returning:
+            """Return where a flow with identical offsets continues. Raises OffsetsDiffer."""
+            found = await look_returning(both, flow.lane, view, same, run_of(state, "reverse"), fenced=fenced)
+            if found.others:
+                raise OffsetsDiffer(found.refusal(flow.flow.target))
+            return found
+
+        returning = await look(view)
+        for place in [place for place in cuts if place.topic in returning.made_again | returning.gone]:
             del cuts[place]
         decided = await _gathered(flow, both, state, cuts, looked_to, who, now_ms)
         records, passed = decided(view)
@@ -189,7 +196,7 @@ def start_flow(
         async def keep(driver: Driver) -> None:
             nonlocal passed, held
             # No other run can begin any more: this one has fenced the lane.
-            now = await _returning(flow, both, driver.view, same, run, fenced=driver.opened.generation)
+            now = await look(driver.view, driver.opened.generation)
             records, passed = decided(driver.view)
             records += now.records(driver.view, flow.lane, driver.opened.record.run)
             held = pauses(driver.view, now_ms).get("")
@@ -201,8 +208,8 @@ def start_flow(
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" after the cut-over in {count_of(len(cuts), 'partition')}" if cuts else ""
         led = f"; its runs write offsets of {count_of(groups, 'group')} on {flow.flow.target}" if groups else ""
-        anew = sorted(returning.anew)
-        whole = f"; all of {several(anew)} is copied, from the beginning" if anew else ""
+        again = sorted(returning.made_again)
+        whole = f"; all of {several(again)} is copied, from the beginning" if again else ""
         lacks = f"; {several(sorted(returning.gone))} is not on {flow.flow.target}" if returning.gone else ""
         stay = f"; {several(left_out)} does not go back, because a transform made it" if left_out else ""
         return Evidence(
@@ -221,22 +228,6 @@ def start_flow(
 
     with FlowConnections.of(flow, patience_s=patience_s) as both:
         return both.run(work)
-
-
-async def _returning(
-    flow: FlowConfig,
-    both: FlowConnections,
-    view: LedgerView,
-    cuts: Mapping[TopicPartition, int],
-    run: str,
-    *,
-    fenced: int = -1,
-) -> Returning:
-    """Return where a flow with identical offsets continues. Raises OffsetsDiffer."""
-    found = await look_returning(both, flow.lane, view, cuts, run, fenced=fenced)
-    if found.others:
-        raise OffsetsDiffer(found.refusal(flow.flow.target))
-    return found
 
 
 Decided = Callable[[LedgerView], tuple[list[Record], list[Gap]]]

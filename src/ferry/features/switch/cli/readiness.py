@@ -42,7 +42,6 @@ def readiness_command(
         chosen,
         rpo,
         back=sides.back is not None,
-        wants_back=True,
         patience_s=context.patience_s,
     )
     states, unread = all_switches(both, chosen, patience_s=context.patience_s)

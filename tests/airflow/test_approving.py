@@ -101,11 +101,10 @@ class Ledger:
     def __init__(self) -> None:
         self.records: list[Record] = []
 
-    def exists(self) -> bool:
-        return bool(self.records)
-
     def view(self) -> LedgerView:
         return view_of(*self.records) if self.records else UNREAD
+
+    view_if_any = view
 
     def append(self, records: list[Record]) -> int:
         self.records += records

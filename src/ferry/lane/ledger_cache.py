@@ -45,11 +45,21 @@ class LedgerCache:
         self._read_ms = 0
 
     async def view(self) -> LedgerView:
-        """Return everything up to the ledger's end now. Raises BadInput for a newer format, and what `LedgerTopic.read`
-        raises.
+        """Return everything up to the ledger's end now.
+
+        Raises BadInput when there is no ledger, because the flow never ran, and for a newer format; Refused and
+        Unreachable as `LedgerTopic.find` and `LedgerTopic.read` do.
         """
+        await self._ledger.find()
+        return await self._view_of_found()
+
+    async def view_if_any(self) -> LedgerView:
+        """Return `view`, or an empty one when there is no ledger, because the flow never ran."""
+        return await self._view_of_found() if await self._ledger.exists() else UNREAD
+
+    async def _view_of_found(self) -> LedgerView:
         read_ms = wall_ms()
-        end = await self._ledger.end()
+        end = await self._ledger.end(leader_known=True)
         known, topic_id = self._view, self._ledger.topic_id
         if known is None or end < known.end or topic_id != self._topic_id or self._is_old() or self._is_shorter(known):
             view, self._opened_at = await open_ledger(self._ledger, end), end
@@ -72,7 +82,10 @@ class LedgerCache:
 
     async def view_with(self, lane: str, run: str) -> LedgerView:
         """Return `view` with the plan, the outcome and the receipts of a run, also those from before the summary."""
-        view = await self.view()
+        return await self.with_run(await self.view(), lane, run)
+
+    async def with_run(self, view: LedgerView, lane: str, run: str) -> LedgerView:
+        """Return a view of this ledger with the plan, the outcome and the receipts of a run, however old."""
         opened = opened_run(view, lane, run)
         return view if opened is None else await self._with_runs(view, lane, [opened])
 

@@ -12,7 +12,7 @@ from ferry.config.flow.lane import lane_flow
 from ferry.errors import Refused
 from ferry.lane.connections import FlowConnections
 from ferry.lane.open_lane import OpenLane
-from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.ledger.ledger import LedgerView
 from ferry.messages.catalogue import sentence
 from ferry.model import Sentence
 
@@ -83,7 +83,9 @@ class LaneSession:
 
     async def view_if_any(self, run: str | None = None) -> LedgerView:
         """Return the ledger's view, or an empty one for a flow that never ran."""
-        return await self.view(run) if await self.connections.has_ledger() else UNREAD
+        cache = self.open_lane.cache
+        view = await cache.view_if_any()
+        return view if run is None else await cache.with_run(view, self.lane, run)
 
     async def settled_view(self) -> LedgerView:
         """Return the ledger's view once the markers of committed chunks have arrived, or SETTLE_SECONDS have passed."""

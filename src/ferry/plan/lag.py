@@ -18,7 +18,6 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.lane.connections import FlowConnections
 from ferry.lane.log_ends import log_ends
 from ferry.ledger.history import PastState, past_runs
-from ferry.ledger.ledger import UNREAD
 from ferry.ledger.progress import committed, progress_of, unfinished
 from ferry.messages.refusals import words_of
 from ferry.model import TopicPartition, with_text
@@ -156,7 +155,7 @@ async def _lag_now(
 ) -> tuple[Facts, list[PartitionLag], FilterFindings]:
     """Return the facts, the lags without ages, and which names in the flow's `topics` match nothing."""
     source, target = connections.source, connections.target
-    view = await connections.view() if await connections.has_ledger() else UNREAD
+    view = await connections.view_if_any()
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
     gone = frozenset(name for name in facts.source.absent if flow.topics.guards.topic_gone.of(name) is not OnGuard.SKIP)
     facts = replace(facts, source=replace(facts.source, absent=gone))

@@ -28,7 +28,7 @@ from ferry.lane.map_entries import read_blocks
 from ferry.lane.unit_receipts import dealing_of
 from ferry.ledger.block_index import Links
 from ferry.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
-from ferry.ledger.ledger import UNREAD, LedgerView, gaps
+from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.map_rows import chains_of, newer_rows
 from ferry.ledger.progress import Committed, LogEnd, Paced, RunProgress, committed, progress_of, unfinished
@@ -181,7 +181,6 @@ class FlowWatch:
         connections = self._open()
 
         async def work() -> PastRun | Forgotten:
-            await connections.ledger.find()
             return await self._past(connections, opened)
 
         return connections.run(work)
@@ -214,7 +213,6 @@ class FlowWatch:
         lane = lane or self.flow.lane
 
         async def work() -> PastRun | Forgotten | None:
-            await connections.ledger.find()
             ends = await self._ends(connections, lane, name)
             view = await connections.cache.view_named(lane, name, most=SEARCHED)
             found = named_run(view, lane, name)
@@ -237,7 +235,6 @@ class FlowWatch:
             return of.lane == flow.lane and of.source == place
 
         async def work() -> tuple[list[Receipt], int]:
-            await connections.ledger.find()
             view = await connections.cache.view()
             chains = chains_of(view, match)
             newer = newer_rows(view, match, {copy, *(of.target for of in chains)})
@@ -265,7 +262,6 @@ class FlowWatch:
             return of.lane == lane and of.source == place
 
         async def work() -> Receipt | None:
-            await connections.ledger.find()
             near = await connections.cache.receipts_with(await connections.cache.view(), match, start)
             found = [one for one in near if one.start == start and run in ("", one.run)]
             return found[-1] if found else None
@@ -284,7 +280,6 @@ class FlowWatch:
         flow = self._in(lane)
 
         async def work() -> tuple[Translation, list[Holder]]:
-            await connections.ledger.find()
             found = await translate_over(connections, flow, place, offset, backward)
             at = found.outcome.offset if backward else offset
 
@@ -305,7 +300,6 @@ class FlowWatch:
         connections = self._open()
 
         async def work() -> Dealing | None:
-            await connections.ledger.find()
             view = await connections.cache.view()
             return await dealing_of(connections.ledger, view, lane or self.flow.lane, topic)
 
@@ -316,7 +310,6 @@ class FlowWatch:
         connections = self._open()
 
         async def work() -> list[Lane]:
-            await connections.ledger.find()
             names = [name for name in lane_names(await connections.cache.view()) if name != self.flow.lane]
             return [await known_lane(connections.cache, name) for name in names[:_MOST_LANES]]
 
@@ -327,7 +320,6 @@ class FlowWatch:
         connections = self._open()
 
         async def work() -> tuple[Lane, list[OpenedRun]] | None:
-            await connections.ledger.find()
             view = await connections.cache.view()
             if name not in lane_names(view):
                 return None
@@ -378,7 +370,7 @@ class FlowWatch:
         return in_lane(self.flow, lane) if lane else self.flow
 
     async def _view(self, connections: TargetFirst) -> LedgerView:
-        return await connections.view() if await connections.has_ledger() else UNREAD
+        return await connections.view_if_any()
 
     def _open(self) -> TargetFirst:
         if self._connections is None:

@@ -93,9 +93,7 @@ class MicroRuns(LaneSession):
         """
 
         async def with_view() -> T:
-            if ran:
-                await self.ledger_topic.find()
-            return await work(self.open_lane, await self.view_if_any())
+            return await work(self.open_lane, await (self.view() if ran else self.view_if_any()))
 
         return self.wait_for(with_view)
 
@@ -137,17 +135,12 @@ class MicroRuns(LaneSession):
         one than the lane has copied from; Superseded when a newer run opened the lane meanwhile.
         """
 
-        async def work() -> Plan:
-            await self.ledger_topic.find()
-            return await skip(self.open_lane, wish, run, origin, interrupt=interrupt)
-
-        return self.wait_for(work)
+        return self.wait_for(lambda: skip(self.open_lane, wish, run, origin, interrupt=interrupt))
 
     def preview_skip(self, wish: SkipRequest) -> Gap:
         """Return what a skip would skip now; writes nothing. Raises BadInput when the flow never ran."""
 
         async def work() -> Gap:
-            await self.ledger_topic.find()
             return await preview_skip(self.open_lane, await self.view(), wish)
 
         return self.wait_for(work)
@@ -316,7 +309,6 @@ class MicroRuns(LaneSession):
         """Return the report of a run, from the ledger alone."""
 
         async def work() -> Report:
-            await self.ledger_topic.find()
             await self.settled_view()
             view = await self.view(run)
             plan, opened = planned_run(view, self.lane, run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -191,17 +192,24 @@ def test_the_end_of_a_ledger_without_leader_is_waited_for(
     nowhere: dict[TopicPartition, int] = {}
     answers = iter([nowhere] * leaderless)
 
-    async def listed(_: Cluster, wanted: dict[TopicPartition, int], *, isolation: int) -> dict[TopicPartition, int]:
+    known: list[bool] = []
+
+    async def listed(
+        _: Cluster, wanted: dict[TopicPartition, int], *, isolation: int, leaders_known: bool
+    ) -> dict[TopicPartition, int]:
+        known.append(leaders_known)
         return next(answers, dict.fromkeys(wanted, 7))
 
     monkeypatch.setattr("ferry.kafka.produce.ledger_topic.list_offsets", listed)
     try:
         if leaderless == 2:
-            assert loop.run(ledger.end) == 7
+            assert loop.run(partial(ledger.end, leader_known=True)) == 7
         else:
             with pytest.raises(Unreachable) as caught:
-                loop.run(ledger.end)
+                loop.run(partial(ledger.end, leader_known=True))
             golden(caught.value)
+        assert known[:2] == [True, False], "it looks again for a leader that was not there"
+        assert not any(known[1:])
     finally:
         cluster.close()
         loop.close()

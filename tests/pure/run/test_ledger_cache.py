@@ -29,7 +29,10 @@ class Topic:
     log: ModelLog
     topic_id: str = "id"
 
-    async def end(self) -> int:
+    async def find(self) -> None:
+        pass
+
+    async def end(self, *, leader_known: bool) -> int:
         return self.log.end
 
     async def start(self) -> int:

@@ -57,13 +57,13 @@ class Ledger:
     dies_at: int = -1
     behind: bool = False
 
-    def exists(self) -> bool:
-        """As LedgerFile."""
-        return True
-
     def view(self) -> LedgerView:
         """As LedgerFile."""
         return fold(self.records, len(self.records))
+
+    def view_if_any(self) -> LedgerView:
+        """As LedgerFile."""
+        return self.view()
 
     def written(self, start: int, end: int) -> list[LedgerRecord]:
         return self.records[start:end]

@@ -14,6 +14,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import EmptyFilter, FerryError, Refused, Retryable, Unreachable
 from ferry.lane.connections import TargetFirst
+from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.reader import watch as looking
 from ferry.reader.watch import FlowPoll, FlowWatch
 
@@ -60,10 +61,10 @@ class Connected:
 
         return asyncio.run(whole())
 
-    async def has_ledger(self) -> bool:
+    async def view_if_any(self) -> LedgerView:
         if self.ledger is not None:
             raise self.ledger
-        return False
+        return UNREAD
 
     def both(self, work: Callable[[Any], Awaitable[Any]]) -> list[tuple[Any, Awaitable[Any]]]:
         clusters = [SimpleNamespace(alias=alias, refresh=self._refresh(alias)) for alias in ("a", "b")]

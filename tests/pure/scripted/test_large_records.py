@@ -53,11 +53,11 @@ class Ledger:
 
     lane: Lane
 
-    def exists(self) -> bool:
-        return True
-
     def view(self) -> LedgerView:
         return self.lane.view()
+
+    def view_if_any(self) -> LedgerView:
+        return self.view()
 
     def written(self, start: int, end: int) -> Sequence[LedgerRecord]:
         return self._run("read_untransacted", start, end)  # type: ignore[no-any-return]

@@ -165,7 +165,7 @@ def test_a_run_without_records_makes_these_requests_and_no_others() -> None:
         }
         assert counted(made.b.asked) == {
             "ApiVersions": 3,
-            "Metadata": 26,
+            "Metadata": 20,
             "ListOffsets": 15,
             "DescribeConfigs": 3,
             "FindCoordinator": 3,

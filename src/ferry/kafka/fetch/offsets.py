@@ -153,13 +153,13 @@ async def log_edges(cluster: Cluster, places: Iterable[TopicPartition]) -> tuple
 
 
 async def list_offsets(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int, leaders_known: bool = False
 ) -> dict[TopicPartition, int]:
-    """Return the offset of each partition, where each is needed (`listed_offsets` says of what).
+    """Return the offset of each partition, where each is needed. `listed_offsets` says of what, and what it asks.
 
     Raises for the first partition that failed: Refused without permission, else Unreachable.
     """
-    listed = await listed_offsets(cluster, wanted, isolation=isolation)
+    listed = await listed_offsets(cluster, wanted, isolation=isolation, leaders_known=leaders_known)
     for place, unserved in listed.failed.items():
         kind = Refused if unserved.kind is RefusalKind.NOT_AUTHORIZED else Unreachable
         raise kind(f"offsets of {place}: {unserved.why}")

@@ -230,9 +230,9 @@ class LedgerTopic:
         """
         await self._known()
         if start is None:
-            start = await self._edge(EARLIEST)
+            start = await self.start()
         if end is None:
-            end = await self._edge(LATEST)
+            end = await self.end()
         resolver = Resolver()
         at = await self._feed(resolver.feed, start, end)
         return list(resolver.records()), at
@@ -320,21 +320,31 @@ class LedgerTopic:
     async def start(self) -> int:
         """Return the offset of the first record that is kept."""
         await self._known()
-        return await self._edge(EARLIEST)
+        return await self._edge(EARLIEST, leader_known=True)
 
-    async def end(self) -> int:
-        """Return the offset after the last record now; `topic_id` is up to date afterwards."""
+    async def end(self, *, leader_known: bool = False) -> int:
+        """Return the offset after the last record now.
+
+        `leader_known`: the metadata was just asked for, by `find` or `exists`. It is asked for again only after an
+        error.
+        """
         await self._known()
-        return await self._edge(LATEST)
+        return await self._edge(LATEST, leader_known=leader_known)
 
     @property
     def topic_id(self) -> str:
-        """The id that distinguishes the topic from a later one of its name; empty on brokers without topic ids."""
+        """The id that distinguishes the topic from a later one of its name, as the metadata reported it last.
+
+        Empty on brokers without topic ids.
+        """
         return self.cluster.topics[self.place.topic].id_text
 
-    async def _edge(self, which: int) -> int:
+    async def _edge(self, which: int, *, leader_known: bool) -> int:
         async def action() -> int:
-            found = await list_offsets(self.cluster, {self.place: which}, isolation=READ_UNCOMMITTED)
+            nonlocal leader_known
+            asked = {self.place: which}
+            found = await list_offsets(self.cluster, asked, isolation=READ_UNCOMMITTED, leaders_known=leader_known)
+            leader_known = False
             if self.place not in found:  # a broker may not know yet of a ledger that was just created
                 raise Retryable(
                     f"ledger {self.place.topic} on cluster {self.cluster.alias} has no leader at the moment"

@@ -43,26 +43,30 @@ class LedgerAccess:
         """Return the ledger with old receipts as summaries. Raises BadInput without a ledger: the flow never ran."""
         return self._connection.run(self._connection.view)
 
+    def view_if_any(self) -> LedgerView:
+        """Return the ledger with old receipts as summaries; an empty view when the flow never ran."""
+        return self._connection.run(self._connection.view_if_any)
+
     def view_with(self, lane: str, run: str) -> LedgerView:
         """Return the ledger with the plan, the outcome and the receipts of a run, however old.
 
         Raises BadInput without a ledger: the flow never ran.
         """
-        return self._run(lambda: self._connection.cache.view_with(lane, run))
+        return self._connection.run(lambda: self._connection.cache.view_with(lane, run))
 
     def view_named(self, lane: str, run: str) -> LedgerView:
         """Return the ledger with a run, even one whose record was pruned: the ledger is searched for its receipts.
 
         Raises BadInput without a ledger: the flow never ran.
         """
-        return self._run(lambda: self._connection.cache.view_named(lane, run))
+        return self._connection.run(lambda: self._connection.cache.view_named(lane, run))
 
     def view_with_newest(self, lane: str, runs: int) -> LedgerView:
         """Return the ledger with the plans, the outcomes and the receipts of the lane's newest runs.
 
         Raises BadInput without a ledger: the flow never ran.
         """
-        return self._run(lambda: self._connection.cache.view_with_newest(lane, runs))
+        return self._connection.run(lambda: self._connection.cache.view_with_newest(lane, runs))
 
     def whole(self) -> LedgerView:
         """Return the whole ledger with every receipt, which takes memory for all of them.

@@ -17,7 +17,7 @@ def write_pause(ledger: LedgerAccess, pause: Pause, *, dry_run: bool = False) ->
     Raises Refused, also for a dry run, if a switch has paused the flow. Its pause has no end, and shows where clients
     are.
     """
-    switch = None if pause.topic or not ledger.exists() else paused_by(ledger.view(), pause.since_ms)
+    switch = None if pause.topic else paused_by(ledger.view_if_any(), pause.since_ms)
     if switch is not None:
         of = switch.switch
         raise Refused(sentence("pause.of-switch", flow=str(of.via), verb=str(of.verb), switch=of.id))
@@ -27,7 +27,7 @@ def write_pause(ledger: LedgerAccess, pause: Pause, *, dry_run: bool = False) ->
 
 def standing_pause(ledger: LedgerAccess, topic: str, now_ms: int) -> Pause | None:
     """Return the pause of a topic (empty: of the flow) that is in force now; None when none is."""
-    return pauses(ledger.view(), now_ms).get(topic) if ledger.exists() else None
+    return pauses(ledger.view_if_any(), now_ms).get(topic)
 
 
 def lift_pause(ledger: LedgerAccess, topic: str, who: str, now_ms: int) -> Pause | None:

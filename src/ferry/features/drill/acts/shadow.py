@@ -28,7 +28,6 @@ from ferry.features.lanes.rules.listing import lane_names
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.connections import FlowConnections
-from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import LaneKind, Plan, lane_kind, scratch_lane
 from ferry.model.check import Check
@@ -177,7 +176,7 @@ class ShadowDrill:
         return left
 
     async def _production(self, connections: FlowConnections) -> Production:
-        view = await connections.view() if await connections.has_ledger() else UNREAD
+        view = await connections.view_if_any()
         return await production(self._live, connections, view)
 
     def _copy(self, diary: Timeline, found: _Found) -> None:

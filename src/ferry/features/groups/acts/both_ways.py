@@ -48,7 +48,6 @@ async def _turned(
     ledger = LedgerTopic(connections.source, flow.flow.target)
     if not await ledger.exists():
         return {}
-    await ledger.find()
     return await maps_of_ledger(
         ledger,
         await LedgerCache(ledger).view(),

@@ -38,7 +38,6 @@ def checkpoint(runs: MicroRuns, run: str) -> GroupOutcome | None:
         return None
 
     async def work() -> GroupOutcome | None:
-        await runs.ledger_topic.find()
         await runs.settled_view()
         view = await runs.view(run)
         plan, opened = planned_run(view, runs.lane, run)
@@ -84,7 +83,6 @@ def sync_groups(
     """
 
     async def work() -> tuple[Looked, GroupOutcome | None]:
-        await runs.ledger_topic.find()
         view = await runs.settled_view()
         groups = _groups(runs)
         looked = await groups.look(view, groups.rules(only=only, force=force))

@@ -114,7 +114,6 @@ class LaneDrop:
         return self._connection.run(work)
 
     async def _look(self) -> Drop:
-        await self._connection.ledger.find()
         cache = self._connection.cache
         view = await cache.view()
         group = position_group(self._flow.flow, self._lane)

@@ -13,7 +13,6 @@ def list_lanes(flow: FlowConfig, *, patience_s: float = 60.0) -> list[Lane]:
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
 
         async def work() -> list[Lane]:
-            await connection.ledger.find()
             names = lane_names(await connection.cache.view())
             return [await known_lane(connection.cache, name) for name in names]
 

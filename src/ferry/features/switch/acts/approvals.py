@@ -24,7 +24,7 @@ def use_approval(ledger: LedgerFile, run: str, *, params: str, by: str, within_s
 
     Raises Refused if there is no approval, if it is for other parameters or was used by another, or if it has expired.
     """
-    found = approval_of_run(ledger.view(), run) if ledger.exists() else None
+    found = approval_of_run(ledger.view_if_any(), run)
     while (approval := used(found, params=params, by=by, now_ms=wall_ms(), within_s=within_s)) != found:
         found = approval_of_run(keep_approval(ledger, approval), run)
     return approval

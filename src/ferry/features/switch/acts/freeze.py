@@ -22,7 +22,6 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     """Read the state of both sides, as far as they answer; a row is a partition or a group."""
 
     async def work() -> tuple[list[PartitionState], Pause | None]:
-        await connections.ledger.find()
         held = pauses(await connections.view(), wall_ms()).get("")
         return await look_at_standings(sides.via, connections), held
 

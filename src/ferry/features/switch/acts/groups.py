@@ -134,7 +134,6 @@ def _commit_all(
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
 
         async def work() -> None:
-            await connection.ledger.find()
             view = await with_saved(connection.ledger, await connection.view(), flow.lane, state.switch.id)
             refuse_named(view, flow, state.switch.id)
             still_mine()

@@ -14,7 +14,6 @@ from ferry.features.switch.rules.handing import handed, left_offsets
 from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.codec import decode_key
-from ferry.ledger.ledger import UNREAD
 
 TRIES = 5
 """How many times runs of the flow back may write the same groups meanwhile."""
@@ -32,7 +31,7 @@ async def hand_over(flow: FlowConfig, both: FlowConnections, rows: Iterable[dict
         return 0
     asked = {group: list(places) for group, places in left.items()}
     for _ in range(TRIES):
-        view = await both.view() if await both.has_ledger() else UNREAD
+        view = await both.view_if_any()
         is_repartitioned = deals(flow, view)
 
         def copy_of(topic: str, is_repartitioned: Any = is_repartitioned) -> str | None:

@@ -14,7 +14,7 @@ from ferry.features.switch.acts.opposite import moved_on_along
 from ferry.features.switch.acts.stop import paused_before
 from ferry.features.switch.rules.steps import refuse_abandoning
 from ferry.ledger.codec import pause_record, resume_record
-from ferry.ledger.ledger import UNREAD, overwritten, pauses
+from ferry.ledger.ledger import overwritten, pauses
 from ferry.ledger.switch_codec import pause_reason, switch_states
 from ferry.model import Flow
 from ferry.model.switch import POINT_OF_NO_RETURN, SwitchOutcome, SwitchState
@@ -36,7 +36,7 @@ def all_switches(
     for one in both:
         try:
             with LedgerAccess(one, patience_s=patience_s) as ledger:
-                states = switch_states(ledger.view() if ledger.exists() else UNREAD).values()
+                states = switch_states(ledger.view_if_any()).values()
                 found.append(sorted(states, key=lambda state: state.offset))
         except (Unreachable, Refused) as error:
             unread.append(str(error))

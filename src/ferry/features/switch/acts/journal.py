@@ -15,7 +15,7 @@ from typing import Protocol
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Retryable, Superseded
 from ferry.features.switch.rules.steps import refuse_abandoning, refuse_out_of_turn, refuse_second, unfinished
-from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.ledger.ledger import LedgerView
 from ferry.ledger.switch_codec import (
     begun_record,
     done_records,
@@ -47,8 +47,8 @@ READ_SECONDS = 30.0
 class LedgerFile(Protocol):
     """What a journal needs of the ledger (`ferry.run.ledger.access.LedgerAccess`)."""
 
-    def exists(self) -> bool:
-        """Return whether the ledger exists."""
+    def view_if_any(self) -> LedgerView:
+        """Return its records as they are now; none where the ledger does not exist."""
 
     def view(self) -> LedgerView:
         """Return its records as they are now."""
@@ -203,7 +203,7 @@ class Journal:
         return switch_states(view_after(self._ledger, records, self._sleep))
 
     def _view(self) -> LedgerView:
-        return self._ledger.view() if self._ledger.exists() else UNREAD
+        return self._ledger.view_if_any()
 
 
 def _named(states: Mapping[str, SwitchState], switch: str) -> SwitchState:

@@ -52,7 +52,6 @@ class OldSide:
 
 async def old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool) -> OldSide:
     """Read the groups from the old cluster and from the ledger. The cluster's errors are raised if it must answer."""
-    await connections.ledger.find()
     view = await connections.view()
 
     def of_flow(group: str) -> bool:

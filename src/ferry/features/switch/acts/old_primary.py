@@ -22,7 +22,7 @@ from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections
 from ferry.lane.source_cuts import source_cuts
-from ferry.ledger.ledger import UNREAD, LedgerView, gaps
+from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.producer_codec import receipts_of_now
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.unit_codec import eras, last_units
@@ -52,7 +52,7 @@ class OldPrimary:
 def forward_view(forward: FlowConfig, *, patience_s: float) -> LedgerView:
     """Return the ledger of the flow that copied from the old primary."""
     with LedgerAccess(forward, patience_s=patience_s) as ledger:
-        return ledger.view() if ledger.exists() else UNREAD
+        return ledger.view_if_any()
 
 
 def old_primary_checks(sides: Sides, *, patience_s: float) -> list[Check]:

@@ -11,7 +11,6 @@ from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.opposite import opposing, opposing_sentence
 from ferry.lane import connections
-from ferry.ledger.ledger import UNREAD
 from ferry.ledger.producer_codec import sent_places
 from ferry.ledger.switch_codec import switch_states
 from ferry.messages.catalogue import sentence
@@ -74,7 +73,7 @@ def look_along(back: FlowConfig, *, patience_s: float, needed: bool) -> Opposite
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         with LedgerAccess(back, patience_s=patience_s) as ledger:
-            view = ledger.view() if ledger.exists() else UNREAD
+            view = ledger.view_if_any()
             sent = () if back.of(IdenticalSettings).keeps else sent_places(view, back.lane)
             return Opposite(states=switch_states(view), written=min(sent, default=None))
     except (Unreachable, Refused) as error:

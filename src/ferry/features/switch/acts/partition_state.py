@@ -105,7 +105,6 @@ async def read_ends(
 async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[PartitionState]:
     """Return the state of the flow's partitions; if the source does not answer, as the ledger last recorded it."""
     cache = connections.cache
-    await connections.ledger.find()
     view = await cache.view_with_newest(flow.lane, 2)
     newest = newest_run(view, flow.lane)
     sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.switch.acts.partition_state import takes
 from ferry.lane.connections import FlowConnections
-from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.ledger.ledger import LedgerView
 from ferry.model.evidence import DEAD_LETTERS, PassedOver
 from ferry.plan.rules.passed_over import passed_over
 from ferry.plan.transforms import without_letters
@@ -18,7 +18,7 @@ async def look_at_passed(flow: FlowConfig, connections: FlowConnections) -> tupl
 
     Topic ids are those of the source, as far as it was asked before.
     """
-    view = await connections.view() if await connections.has_ledger() else UNREAD
+    view = await connections.view_if_any()
     ids = {name: info.id_text for name, info in connections.source.topics.items()} if connections.has_source else {}
     return tuple(one for one in passed_by(flow, view, ids) if takes(flow, one.source.topic))
 

@@ -74,7 +74,7 @@ def unreturned(flow: FlowConfig, back: FlowConfig, leave: Collection[str], *, pa
 
 def _made(flow: FlowConfig, patience_s: float) -> list[Made]:
     with LedgerAccess(flow, patience_s=patience_s) as ledger:
-        return transformed_topics(ledger.view(), flow.lane) if ledger.exists() else []
+        return transformed_topics(ledger.view_if_any(), flow.lane)
 
 
 def _of_verb(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
@@ -188,7 +188,7 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     before = earlier_switch(sides, patience_s)
     facts: dict[str, Any] = {"after": before.switch.id}
     with LedgerAccess(sides.via, patience_s=patience_s) as ledger:
-        runs = ledger.exists() and has_run(ledger.view(), sides.via.lane)
+        runs = has_run(ledger.view_if_any(), sides.via.lane)
     if before.fact(Step.REVERSE, "started") and runs:
         try:
             readiness = check_readiness(

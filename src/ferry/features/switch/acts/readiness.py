@@ -23,7 +23,7 @@ from ferry.lane.checks import readiness_checks
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.history import PastRun, past_runs
-from ferry.ledger.ledger import UNREAD, LedgerView, claims
+from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.switch_codec import paused_by
 from ferry.ledger.writers import LedgerWriters
 from ferry.model import Left, Plan, TopicPartition, Why, sentence_of
@@ -68,7 +68,7 @@ def look_since(back: FlowConfig, after: SwitchState, *, patience_s: float = 60.0
     topics = {row["topic"] for row in after.rows(Step.DRAIN)}
 
     async def work() -> tuple[dict[TopicPartition, int], frozenset[str]]:
-        view = await connection.view() if await connection.has_ledger() else UNREAD
+        view = await connection.view_if_any()
         there = (await connection.target.refresh(topics)).values() if topics else ()
         ends, _ = await ends_of(connection.target, there)
         now = {info.name: info.id_text for info in there}
@@ -90,7 +90,6 @@ async def _checked(
     planned: bool,
 ) -> Readiness:
     lane = OpenLane.of(flow, flow.lane, connections)
-    await connections.ledger.find()
     view = await lane.cache.view_with_newest(flow.lane, 1)
     facts, plan = await survey(lane, view, DEFAULT_RUN)
     last = next(iter(past_runs(view, flow.lane, 1)), None)

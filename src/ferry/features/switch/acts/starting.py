@@ -26,7 +26,7 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane import connections
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.codec import lifted_record
-from ferry.ledger.ledger import UNREAD, LedgerView, pauses
+from ferry.ledger.ledger import LedgerView, pauses
 from ferry.model import Gap, Record, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
@@ -173,7 +173,7 @@ def start_flow(
 
     async def work() -> Evidence:
         await both.ledger.open(flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
-        view = await both.view() if await both.has_ledger() else UNREAD
+        view = await both.view_if_any()
         now_ms = wall_ms()
         same = {place: cut for place, cut in cuts.items() if keeps(place.topic)}
 

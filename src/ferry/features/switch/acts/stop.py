@@ -56,7 +56,6 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
     """
 
     async def work() -> Evidence:
-        await connections.ledger.find()
         view = await connections.view()
         now_ms = wall_ms()
         held = pauses(view, now_ms).get("")

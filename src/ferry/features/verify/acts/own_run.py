@@ -35,7 +35,6 @@ class OwnRun(Verifier):
         """Return how the run is to verify itself; OFF when it is not, or has copied nothing."""
 
         async def work() -> VerifyMode:
-            await self._connections.ledger.find()
             view = await self._connections.cache.view_with(self._flow.lane, self._run)
             return due(view, self._flow.lane, self._run, self._flow.verification)
 
@@ -87,7 +86,6 @@ class OwnRun(Verifier):
 
         async def work() -> RunVerified:
             lane, run = self._flow.lane, self._run
-            await self._connections.ledger.find()
             opened = opened_run(await self._connections.cache.view_with(lane, run), lane, run)
             if opened is None:
                 raise BadInput(f"the ledger has no run {run} of lane {lane}: `ferry ledger --runs` lists its runs")

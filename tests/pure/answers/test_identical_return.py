@@ -140,7 +140,13 @@ def another_last_record(brokers: WholeBrokers) -> None:
     entries[-1] = replace(entries[-1], payload=Part(batch, 0))
 
 
-@pytest.mark.parametrize("lines", [(), PASSING], ids=["no record may be empty", "records may be empty"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param((), id="no record may be empty"),
+        pytest.param(PASSING, id="records may be empty", marks=pytest.mark.slow),
+    ],
+)
 def test_clients_move_and_return_at_one_numbering_and_each_return_has_a_producer_id(
     made: World, lines: tuple[str, ...]
 ) -> None:
@@ -353,6 +359,7 @@ def test_a_flow_that_has_sent_batches_since_its_stop_is_not_started_while_one_ma
     assert step_of(done(made, *BACK), "reverse")["facts"]["started"]
 
 
+@pytest.mark.slow
 def test_a_run_that_dies_after_its_first_batch_gets_receipts_from_there_on(made: World) -> None:
     done(made, *OUT)
     made.produce(made.b, "orders", 0, 5)

@@ -26,6 +26,7 @@ from ferry.commands import version
 from ferry.errors import Refused
 from ferry.features.doctor.acts import machine
 from ferry.features.drill.acts import report as drill_report
+from ferry.features.evidence.acts import charts
 from ferry.features.switch.acts import application
 from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster
@@ -233,6 +234,8 @@ def world(folder: Path) -> Iterator[World]:
             application, "first_record", side_effect=lambda *_, **__: FirstRecord(made.now_ms + 250, NO_LIBRDKAFKA)
         ),
         mock.patch.object(application, "write_records", side_effect=Refused(NO_LIBRDKAFKA)),
+        # A second for each report; tests/pure/reports draws them.
+        mock.patch.object(charts, "drawn", return_value="<svg></svg>"),
         mock.patch.object(time, "time_ns", made.time_ns),
         mock.patch.object(socket, "gethostname", return_value="desk-7"),
         mock.patch.object(secrets, "token_bytes", made.token_bytes),

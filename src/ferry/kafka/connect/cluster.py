@@ -126,11 +126,13 @@ class Cluster:
         """
         try:
             bootstrap = self._manager.bootstrap_async(timeout_ms=self.patience_s * 1000)
+            pause_s = 0.001  # a cluster nearby answers in milliseconds, and a switch connects dozens of times
             while not bootstrap.is_done:
                 why = refusal(self._where, self._manager.last_failure)
                 if why is not None:
                     raise Refused(why)
-                await self.loop.sleep(0.02)
+                await self.loop.sleep(pause_s)
+                pause_s = min(2 * pause_s, 0.02)
             await bootstrap
         except (kafka_errors.KafkaError, OSError, ValueError) as error:
             raise self._unreachable(self._manager.last_failure or error) from error

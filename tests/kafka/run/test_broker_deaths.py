@@ -49,8 +49,6 @@ PHASES = {
 }
 
 RUNS = {
-    ("fence", "target", "of-three"),
-    ("plan", "source", "back"),
     ("topics", "target", "of-three"),
     ("groups", "source", "only"),
 }

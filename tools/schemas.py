@@ -526,6 +526,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             flow=TEXT,
             topic=(MAYBE_TEXT, "null: the whole flow"),
             was_paused=YES,
+            switch=(MAYBE_TEXT, "that had paused the flow; null: an operator did, or it was not paused"),
             dry_run=(YES, "nothing was written"),
         ),
     ),

@@ -10,7 +10,7 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.completion import offered_topics
 from ferry.cli.identity import person
-from ferry.cli.output import echo
+from ferry.cli.output import echo, print_warning
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
 from ferry.words import ms_of
@@ -79,23 +79,34 @@ def resume_command(
 ) -> int:
     """End a pause. The next plan continues the flow or topic where it stopped."""
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - brings the Kafka clients
-    from ferry.run.ledger.pausing import lift_pause, standing_pause  # noqa: PLC0415 - as above
+    from ferry.run.ledger.pausing import lift_pause, pause_in_force  # noqa: PLC0415 - as above
 
     chosen = context.flow()
     with LedgerAccess(chosen, patience_s=context.patience_s) as ledger:
         if dry_run:
-            lifted = standing_pause(ledger, topic or "", wall_ms())
+            lifted = pause_in_force(ledger, topic or "", wall_ms())
         else:
             lifted = lift_pause(ledger, topic or "", person(), wall_ms())
     what = f"topic {topic} of {chosen.flow}" if topic else str(chosen.flow)
     if lifted is None:
         sentence = f"{what} {'is' if dry_run else 'was'} not paused"
     else:
-        sentence = f"{what} {'would be' if dry_run else 'is'} resumed; it was paused by {lifted.who}: {lifted.why}"
+        sentence = (
+            f"{what} {'would be' if dry_run else 'is'} resumed; it was paused by {lifted.pause.who}: {lifted.pause.why}"
+        )
+    of = lifted.switch if lifted is not None else None
     context.answer(
-        lambda: {"flow": str(chosen.flow), "topic": topic, "was_paused": lifted is not None, "dry_run": dry_run},
+        lambda: {
+            "flow": str(chosen.flow),
+            "topic": topic,
+            "was_paused": lifted is not None,
+            "switch": of.id if of is not None else None,
+            "dry_run": dry_run,
+        },
         lambda: echo(sentence),
     )
+    if lifted is not None and lifted.warning is not None and not context.quiet:
+        print_warning(str(lifted.warning))
     return 0
 
 

@@ -48,6 +48,11 @@ RUNS: Mapping[str, Entry] = {
         "{flow} is paused by {verb} {switch} already, without an end",
         "keep that pause, because a switch starts the flow again",
     ),
+    "resume.of-switch": Entry(
+        None,
+        "{verb} {switch} had paused {flow}, because it moves clients away from {old}",
+        "pause the flow again, unless it is to copy what is still written to {old}",
+    ),
     "run.at-work": Entry(None, "run {run} is active on lane {lane}, or was killed", "{remedy}"),
     # What ended a task, a driver, or the attempt at a run.
     "slot.fenced": Entry(None, "slot {slot} of run {run} was fenced", "{why}"),

@@ -293,7 +293,8 @@ def _resume(watch: FlowWatch, *, asked: Begin, flow: Flow) -> str:
     with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
         lifted = lift_pause(ledger, asked.topic, asked.who, wall_ms())
     did = "was not paused" if lifted is None else "continues with the next run"
-    return f"{_what(asked, flow)} {did}."
+    warned = f" But {lifted.warning}." if lifted is not None and lifted.warning is not None else ""
+    return f"{_what(asked, flow)} {did}.{warned}"
 
 
 def job_story(job: Job) -> JobStory:

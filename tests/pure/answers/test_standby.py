@@ -62,10 +62,21 @@ def test_topics_of_a_standby_and_the_flow_back_can_be_paused(made: World) -> Non
     assert made.ask("pause", "b->a", "--reason", WHY).code == 0
 
 
+@pytest.mark.parametrize("more", [("--dry-run",), ()], ids=["shown", "done"])
+def test_who_resumes_a_standby_is_shown_the_switch_that_paused_it(made: World, more: tuple[str, ...]) -> None:
+    resumed = made.ask("resume", "a->b", *more)
+    assert (resumed.code, resumed.body["was_paused"], resumed.body["switch"]) == (0, True, "f-1")
+    assert resumed.err.count("warning") == 1
+    assert "f-1" in resumed.err
+    assert bool(pauses(made)) == bool(more)
+
+
 def test_a_standby_that_was_resumed_can_be_paused(made: World) -> None:
     assert made.ask("resume", "a->b").code == 0
     assert made.ask("pause", "a->b", "--reason", WHY).code == 0
     assert pauses(made) == [(WHY, None)]
+    resumed = made.ask("resume", "a->b")
+    assert (resumed.body["was_paused"], resumed.body["switch"], resumed.err) == (True, None, "")
 
 
 @pytest.mark.parametrize("resumed", [False, True])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ import pytest
 from ferry.copy import kafka_slot
 from ferry.errors import Refused
 from ferry.features.identical.acts import slot
+from ferry.features.identical.acts.found import COMPARED_AT_ONCE, differing_before
 from ferry.kafka.connect import codes
 from ferry.kafka.fetch import one_partition
 from ferry.ledger.receipts import receipts
-from ferry.model import Receipt, Record, Refusal, RefusalKind
+from ferry.model import Receipt, Record, Refusal, RefusalKind, Slice
 from ferry.protocol.slot import MAX_FAILURES
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical.test_slot import Identical
@@ -99,6 +102,30 @@ def test_records_of_another_producer_get_no_receipt_though_they_are_alike() -> N
             lane.target.append(TOPIC, build_batch(rows, lane.at_ms, identity))
         (refusal,) = next_run(lane)
         assert (refusal.code, lane.ends()) == ("identical.foreign", {})
+
+
+@pytest.mark.parametrize("other", [(), (3, 117)], ids=["all alike", "two differ"])
+def test_the_last_records_of_many_partitions_are_read_at_once(other: tuple[int, ...]) -> None:
+    """Each side needs a second for an answer; two for each partition would be minutes."""
+    many = 120
+    lane = Identical([[]] * many)
+    with at_work(lane):
+        for number in range(many):
+            for brokers in (lane.source, lane.target):
+                value = b"other" if number in other and brokers is lane.target else b"same"
+                brokers.append(TOPIC, build_batch([Record(key=b"k", value=value)], 0, ProducerIdentity()), number)
+        for brokers in (lane.source, lane.target):
+            brokers.faults.append(Fault(api="Fetch", topic=TOPIC, late_s=1.0, times=2 * many))
+        places = [place(number) for number in range(many)]
+        pieces = [
+            Slice(source=one, target=one, start=1, end=1, slot=0, target_next=1, continued_at=1) for one in places
+        ]
+        source, target = lane.clusters
+        begun = time.monotonic()
+        drops = target.loop.run(partial(differing_before, source, target, pieces, dict.fromkeys(places, 0), 1 << 20))
+        assert {one.piece.target.partition for one in drops} == set(other)
+        assert {one.refusal.code for one in drops} <= {"identical.differs"}
+        assert time.monotonic() - begun < 2 * many / COMPARED_AT_ONCE + 3, "by the scripted clock"
 
 
 def test_an_end_that_replicas_in_sync_do_not_have_yet_is_no_end() -> None:

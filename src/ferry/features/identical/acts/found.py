@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ferry.copy.chunk import PartProgress
@@ -25,6 +26,9 @@ from ferry.wire.content import contents, same_bytes
 
 _MOST_HIDDEN = 64
 """Offsets without a record for readers that are passed in the search for the last record."""
+
+COMPARED_AT_ONCE = 50
+"""Partitions whose last records are read at a time: a batch of each side is in memory for each."""
 
 
 class _Side:
@@ -204,9 +208,19 @@ async def differing_before(
 
     Returns the partitions that differ, or that cannot be compared. `pieces` have partitions that end there: the first
     batch follows. `begins` is where the target's logs begin. `most`: bytes of one batch that are kept decompressed.
+    COMPARED_AT_ONCE partitions are read at a time.
     """
-    found = [await _differing_before(source, target, piece, begins[piece.target], most) for piece in pieces]
-    return [one for one in found if one is not None]
+    left, found = list(pieces), list[Drop]()
+    while left:
+        answers = [
+            target.loop.call_soon_with_future(
+                partial(_differing_before, source, target, piece, begins[piece.target], most)
+            )
+            for piece in left[:COMPARED_AT_ONCE]
+        ]
+        del left[:COMPARED_AT_ONCE]
+        found += [one for answer in answers if (one := await answer) is not None]
+    return found
 
 
 async def _differing_before(source: Cluster, target: Cluster, piece: Slice, begin: int, most: int) -> Drop | None:

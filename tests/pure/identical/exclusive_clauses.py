@@ -75,6 +75,15 @@ def clocks_unknown() -> AbstractContextManager[object]:
     return returning(exclusive_writer, "clock_fits", True)
 
 
+def set_forward() -> AbstractContextManager[object]:
+    """A writer takes the time of a reading from its wall clock alone."""
+
+    def of_the_wall(wall: int, since_boot: int) -> int:
+        return wall
+
+    return patch.object(exclusive_writer, "no_later", of_the_wall)
+
+
 def end_kept() -> AbstractContextManager[object]:
     """A writer continues at the end that it knew, after a transaction that was not committed."""
     return returning(exclusive_writer, "reads_again", False)

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from ferry.features.identical.rules import marked
+from ferry.features.identical.rules import next_step as rules
 from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse, Run, Send
 from tests.pure.identical import marking_writer
 from tests.pure.identical.broker import Entry
@@ -59,6 +60,11 @@ def clock_fits(ahead: int) -> bool:
     return ahead == 0
 
 
+def no_later(wall: int, since_boot: int) -> int:
+    """The time of a reading that makes a writer quiet: a wall clock may have been set forward meanwhile."""
+    return min(wall, since_boot)
+
+
 def is_repeat(base: int, end: int) -> bool:
     """Whether the broker took a batch for a repeat of an older one: nothing was appended."""
     return base < end
@@ -105,7 +111,8 @@ class ExclusiveWriter(MarkingWriter):
 
     def take(self, look: Look) -> None:
         """The next sequence number; a reading that is late enough makes the writer quiet."""
-        self.sequence, self.read_at = marked.next_sequence(look), self.asked_ms
+        self.sequence = marked.next_sequence(look)
+        self.read_at = no_later(self.asked_ms, self.began[0] + look.at - self.began[1])
         logged = look.tail.next_sequence if look.tail is not None else None
         self.follows = self.follows or marking_writer.record_follows(logged or 0, self.first)
         timed = marked.is_quiet(self.read_at, self.earlier_until, self.cluster.limits.lateness or 0)
@@ -180,6 +187,15 @@ class ExclusiveWriter(MarkingWriter):
             if self.superseded or reads_again(committed=self.covered == after):
                 return None
         return after
+
+    def ends(self, end: int) -> Generator[Request, object, bool]:
+        """Whether the log ends there, by another reading, whichever broker answers it."""
+        asked_at = self.cluster.clock()
+        seen = yield self.cluster.request("look", lambda: self.cluster.look(asked_at))
+        if not isinstance(seen, tuple):
+            return False
+        look: Look = seen[0]
+        return rules.settled(look) and look.end == end
 
     def in_time(self) -> bool:
         """Whether both clocks show that the writer may write."""

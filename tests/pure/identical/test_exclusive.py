@@ -20,7 +20,7 @@ from tests.pure.identical.exclusive_writer import ExclusiveWriter
 from tests.pure.identical.machine import indexes, places, shapes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.test_markers import QUIET, MarkerMachine, ended, grow
-from tests.pure.identical.test_tasks import Again, Kept, Tasks
+from tests.pure.identical.test_tasks import Again, Kept, Tasks, again
 from tests.pure.identical.world import EXPIRATION, Task
 
 Clause = Callable[[], AbstractContextManager[object]]
@@ -70,9 +70,10 @@ class ExclusiveMachine(MarkerMachine):
         """A write arrives, and its answer is an error that says nothing of that."""
         self.world.doubt(self.chosen(index))
 
+    @precondition(lambda self: not any(type(one.writer) is MarkingWriter for one in self.world.tasks))
     @rule()
     def forget(self) -> None:
-        """A broker has no producer state any more."""
+        """A broker has no producer state any more, on which writers of the other kind rely."""
         self.world.forget()
 
     @rule(offset=indexes)
@@ -90,12 +91,12 @@ class ExclusiveMachine(MarkerMachine):
             task.writer.cluster.paused += time
 
     @precondition(lambda self: self.live())
-    @rule(index=indexes)
-    def set_back(self, index: int) -> None:
-        """The wall clock of a writer is set back while it writes."""
+    @rule(index=indexes, by=st.sampled_from([2 * QUIET, -2 * QUIET]))
+    def set_clock(self, index: int, by: int) -> None:
+        """The wall clock of a writer is set forward, or back, when it has begun."""
         task = self.chosen(index)
         if not task.writer.cluster.paused and task.writer.generation:
-            task.writer.cluster.ahead -= 2 * QUIET
+            task.writer.cluster.ahead += by
 
     @rule(ahead=st.sampled_from([0, 0, QUIET, -QUIET]))
     def set_clocks(self, ahead: int) -> None:
@@ -367,6 +368,17 @@ def clock_set_back() -> None:
     rest(it, it.start())
 
 
+def clock_set_forward() -> None:
+    """`a` marks 3, late. The wall clock of `b` is set forward before it reads the target again."""
+    it = CompactedWorld("rrrrrrr")
+    compact(it, 3)
+    it.lose(it.run_until(it.start(), "mark"), "late", dies=True)
+    b = it.run_until(it.start(), "look")
+    b.writer.cluster.ahead += 2 * QUIET
+    it.lose(b, "dropped", dies=False)
+    rest(it, b)
+
+
 def one_of_two_fails() -> None:
     """The broker appends one of two markers, and answers success."""
     it = CompactedWorld("rrrrrr")
@@ -460,6 +472,7 @@ SCHEDULES: list[tuple[Clause, Schedule]] = [
     (off.clocks_unknown, slow_clock),
     (marking_off.wall_clock_ignored, stopped_guest),
     (marking_off.set_back, clock_set_back),
+    (off.set_forward, clock_set_forward),
     (marking_off.answers_believed, one_of_two_fails),
     (marking_off.leaders_log, marker_not_replicated),
     (clauses.stale_looks_sent, deposed_leader),
@@ -472,6 +485,24 @@ REFUSING: list[tuple[Clause, Schedule]] = [
     (off.markers_compared, another_broker_after_a_crash),
 ]
 """Without its clause such a schedule ends with a partition that is refused, or copied no further."""
+
+
+def committed_after_another_task() -> None:
+    """`a` is asleep in a transaction. `b`, a task of the same run, copies all. `a` gets no answer, and is at a hole."""
+    it = CompactedWorld("rrrrrrrrrrr")
+    compact(it, 9)
+    a = it.run_until(it.start(), "commit")
+    it.sleep(QUIET)
+    it.finish(again(it))
+    it.lose(a, "dropped", dies=False)
+    rest(it, a)
+
+
+def test_a_task_reads_again_after_a_transaction_that_was_not_committed() -> None:
+    with of_tasks():
+        committed_after_another_task()
+        with off.end_kept(), pytest.raises(AssertionError, match="wrong: "):
+            committed_after_another_task()
 
 
 @pytest.mark.parametrize("schedule", dict.fromkeys(schedule for _, schedule in [*SCHEDULES, *REFUSING]))

@@ -121,6 +121,15 @@ def transactions_late() -> ExitStack:
     return stack
 
 
+def plans_trusted() -> AbstractContextManager[object]:
+    """A writer is quiet, too, if the log ends where the plans of all earlier runs do, or later."""
+
+    def reached(end: int, planned: int) -> bool:
+        return end >= planned > 0
+
+    return patch.object(exclusive_writer, "shows_all", reached)
+
+
 def looks_after_data() -> AbstractContextManager[object]:
     """A writer reads the log after a batch that was not answered, and continues if it is there."""
 

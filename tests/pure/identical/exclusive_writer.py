@@ -40,6 +40,11 @@ def looks(ahead: Run | Hole) -> bool:
     return False
 
 
+def shows_all(end: int, planned: int) -> bool:
+    """Whether a log's end shows that nothing of earlier runs is late, whose plans reach up to `planned`."""
+    return False
+
+
 def ends_lease(*, last: bool) -> bool:
     """Whether receipts say that all requests were answered: after them the writer writes no more."""
     return last
@@ -98,6 +103,8 @@ class ExclusiveWriter(MarkingWriter):
     """Whether the ledger's broker showed that the wall clock is right."""
     others_until: int = 0
     """Up to when writers of another kind may send something; 0: there are none, or the ledger says it already."""
+    planned_before: int = 0
+    """How far the plans of earlier runs reach."""
     most: int = 0
     """The most records of the next batch; 0: as many as there are."""
 
@@ -105,6 +112,7 @@ class ExclusiveWriter(MarkingWriter):
         """Take what the ledger shows of earlier writers, and of the clock."""
         MarkingWriter.begin(self, claim)
         self.clock_known = clock_fits(self.cluster.ahead)
+        self.planned_before = claim.planned_before
         if takes_over(claim):
             self.others_until = max(claim.marking.until, self.cluster.wall() + self.cluster.limits.lease)
             self.quiet = False
@@ -116,7 +124,8 @@ class ExclusiveWriter(MarkingWriter):
         logged = look.tail.next_sequence if look.tail is not None else None
         self.follows = self.follows or marking_writer.record_follows(logged or 0, self.first)
         timed = marked.is_quiet(self.read_at, self.earlier_until, self.cluster.limits.lateness or 0)
-        self.quiet = self.quiet or (self.clock_known and timed and not self.others_until)
+        timed = (self.clock_known and timed) or shows_all(look.end, self.planned_before)
+        self.quiet = self.quiet or (timed and not self.others_until)
 
     def go_on(self, end: int, known_at: int, stale: bool) -> Asking:
         """Write one thing after the other, from the end that was read."""

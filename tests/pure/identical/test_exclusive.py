@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -17,11 +18,12 @@ from tests.pure.identical import exclusive_clauses as off
 from tests.pure.identical import marking_clauses as marking_off
 from tests.pure.identical.compacted_world import CompactedNear, CompactedWorld
 from tests.pure.identical.exclusive_writer import ExclusiveWriter
-from tests.pure.identical.machine import indexes, places, shapes
+from tests.pure.identical.machine import MAX_RUNS, indexes, places, shapes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.test_markers import QUIET, MarkerMachine, ended, grow
 from tests.pure.identical.test_tasks import Again, Kept, Tasks, again
 from tests.pure.identical.world import EXPIRATION, Task
+from tests.pure.identical.writer import Claim
 
 Clause = Callable[[], AbstractContextManager[object]]
 Schedule = Callable[[], None]
@@ -35,7 +37,11 @@ def _writers() -> Iterator[None]:
 
 
 class CompactedAgain(CompactedNear, Again):
-    """The world of a task that begins no run."""
+    """The world of a task that begins no run: others of its run may have written by the same plan."""
+
+    def claim(self) -> Claim:
+        """Read the ledger."""
+        return replace(Again.claim(self), planned_before=self.ledger.planned)
 
 
 def of_tasks() -> ExitStack:
@@ -95,7 +101,7 @@ class ExclusiveMachine(MarkerMachine):
     def set_clock(self, index: int, by: int) -> None:
         """The wall clock of a writer is set forward, or back, when it has begun."""
         task = self.chosen(index)
-        if not task.writer.cluster.paused and task.writer.generation:
+        if isinstance(task.writer, ExclusiveWriter) and not task.writer.cluster.paused and task.writer.generation:
             task.writer.cluster.ahead += by
 
     @rule(ahead=st.sampled_from([0, 0, QUIET, -QUIET]))
@@ -110,6 +116,34 @@ class ExclusiveMachine(MarkerMachine):
         if it.source.end < 9:
             it.source.grow("r", it.now, it.now)
             it.source.clean(offset, it.source.leader)
+
+    @precondition(lambda self: len(self.world.tasks) <= MAX_RUNS - 2)
+    @rule(
+        begun=st.sampled_from(["claim", "send", "mark", "commit"]),
+        at=st.sampled_from(["send", "mark", "commit"]),
+        dies=st.booleans(),
+        brokers=st.sampled_from([(0, 1), (0,), ()]),
+        wait=st.sampled_from([0, 0, MARKING, QUIET]),
+        then=st.sampled_from(["send", "mark", "mark"]),
+    )
+    def late_with_another(
+        self, begun: str, at: str, dies: bool, brokers: tuple[int, ...], wait: int, then: str
+    ) -> None:
+        """A request is late. Meanwhile the source is compacted, and its writer or another one writes there."""
+        it = self.world
+        task = it.start()
+        it.advance(it.run_until(task, begun))
+        if it.run_until(task, at).pending is not None:
+            it.lose(task, "late", dies=dies)
+        for broker in brokers:
+            it.source.clean(it.target.end, broker)
+            it.source.leader = broker
+        it.sleep(wait)
+        if dies:
+            task = it.start()
+        it.advance(it.run_until(task, then))
+        if it.late:
+            it.deliver_late(0)
 
     def teardown(self) -> None:
         """Faults stop, all that is late arrives, and a run copies the rest."""

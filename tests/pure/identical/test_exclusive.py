@@ -18,11 +18,11 @@ from tests.pure.identical import exclusive_clauses as off
 from tests.pure.identical import marking_clauses as marking_off
 from tests.pure.identical.compacted_world import CompactedNear, CompactedWorld
 from tests.pure.identical.exclusive_writer import ExclusiveWriter
-from tests.pure.identical.machine import MAX_RUNS, indexes, places, shapes
+from tests.pure.identical.machine import MAX_RUNS, indexes, places, search, shapes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.test_markers import QUIET, MarkerMachine, ended, grow
 from tests.pure.identical.test_tasks import Again, Kept, Tasks, again
-from tests.pure.identical.world import EXPIRATION, Task
+from tests.pure.identical.world import EXPIRATION, LATENESS, LIMITS, Task
 from tests.pure.identical.writer import Claim
 
 Clause = Callable[[], AbstractContextManager[object]]
@@ -563,3 +563,100 @@ def test_without_its_clause_a_schedule_shifts_or_doubles_records(clause: Clause,
 def test_without_its_clause_a_schedule_stops_the_copy(clause: Clause, schedule: Schedule) -> None:
     with clause(), pytest.raises(AssertionError, match=r"wrong: (the rest|no end)"):
         schedule()
+
+
+# What it costs.
+
+
+def test_a_compacted_source_is_copied_offset_by_offset() -> None:
+    it = CompactedWorld("rorormrrrorr")
+    compact(it, 0, 1, 4, 8)
+    assert isinstance(it.finish(it.start()), Done)
+    assert [entry.value for entry in it.target.entries] == [
+        None if offset in (0, 1, 4, 5, 8) else str(offset) for offset in range(12)
+    ]
+    assert (it.ledger.receipts, it.ledger.marking.until) == (12, 0)
+
+
+def test_an_end_with_receipts_costs_no_wait() -> None:
+    it = copied("rr", "rrr")
+    began = it.now
+    compact(it, 2)
+    assert isinstance(it.finish(it.start()), Done)
+    assert (it.now, it.target.end) == (began, 5)
+
+
+@pytest.mark.parametrize("label", ["send", "mark", "commit"])
+@pytest.mark.parametrize("fate", ["dropped", "applied", "late"])
+def test_a_crash_costs_the_time_up_to_which_it_wrote_and_a_lateness(label: str, fate: str) -> None:
+    it = CompactedWorld("rrrrrr" if label != "commit" else "rrrr")
+    compact(it, 0)
+    it.lose(it.run_until(it.start(), label), fate, dies=True)
+    if (label, fate) != ("commit", "applied"):
+        for wait in (0, MARKING, LATENESS):
+            it.sleep(wait)
+            end = it.target.end
+            assert (it.finish(it.start()), it.target.end) in ((Refuse(Code.NOT_QUIET), end), (Done(clean=True), 4))
+    it.sleep(1)
+    rest(it)
+
+
+@pytest.mark.parametrize("label", ["send", "mark"])
+def test_a_request_that_arrived_without_an_answer_costs_nothing_if_its_writer_looks(label: str) -> None:
+    it = CompactedWorld("rrrrrr")
+    compact(it, 0)
+    a = it.run_until(it.start(), label)
+    with off.looks_after_all():
+        it.lose(a, "applied", dies=False)
+        assert isinstance(it.finish(a), Done)
+    assert it.target.end == 6
+
+
+def test_producer_state_that_expires_between_reading_and_sending_disturbs_nothing() -> None:
+    it = copied("ooo", "ooo")
+    a = it.run_until(it.start(), "send")
+    it.expire()
+    assert isinstance(it.finish(a), Done)
+    assert it.target.end == 6
+
+
+def test_without_the_permission_a_hole_is_refused_and_nothing_waits_afterwards() -> None:
+    it = CompactedWorld("rrrr", limits=replace(LIMITS, markers_allowed=False))
+    compact(it, 2)
+    assert it.finish(it.start()) == Refuse(Code.MARKERS)
+    assert (it.target.end, it.ledger.marking.until) == (2, 0)
+
+
+@pytest.mark.parametrize("fate", ["dropped", "applied", "late"])
+@pytest.mark.parametrize("dies", [True, False])
+@pytest.mark.parametrize("label", ["note", "open", "mark", "send", "commit", "fence", "confirm", "look"])
+@pytest.mark.parametrize("sent", range(3))
+def test_a_fault_at_each_step_disturbs_nothing(fate: str, dies: bool, label: str, sent: int) -> None:
+    it = CompactedWorld("rrrrmrrmorr")
+    compact(it, 1, 5)
+    task = it.run_until(it.start(), label)
+    for _ in range(sent):
+        if task.pending is not None:
+            it.advance(task)
+            it.run_until(task, label)
+    it.lose(task, fate, dies=dies)
+    compact(it, 2, 8)
+    rest(it, task, it.start())
+
+
+SEARCHES: list[Clause] = [
+    off.data_unleased,
+    off.own_data_forgotten,
+    off.own_markers_forgotten,
+    off.lease_ended_early,
+    off.other_kinds_forgotten,
+    marking_off.at_once,
+]
+
+
+@pytest.mark.extra
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("clause", SEARCHES)
+def test_without_a_clause_random_search_finds_a_counterexample(clause: Clause) -> None:
+    with clause(), pytest.raises(AssertionError, match="wrong: "):
+        search(ExclusiveMachine, 7, 3_000)

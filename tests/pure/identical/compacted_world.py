@@ -77,4 +77,4 @@ class CompactedWorld(World):
         for start, end in self.ledger.covered:
             for offset in range(start, end):
                 entry = self.target.entries[offset]
-                assert entry.value is not None or entry.marker, self.say(f"a receipt of an empty record at {offset}")
+                assert entry.value is not None or entry.marker, self.say(f"a receipt, and an empty record at {offset}")

@@ -15,7 +15,6 @@ from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse
 from tests.pure.identical import marking_writer
 from tests.pure.identical.broker import Entry
 from tests.pure.identical.marking_writer import CHUNK, MARKERS_AT_ONCE, MARKING, MarkingWriter
-from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.source import Written
 from tests.pure.identical.writer import LANE, Asking, Claim, Ledger, Marking, Records, Request
 
@@ -117,12 +116,15 @@ class ExclusiveWriter(MarkingWriter):
             self.others_until = max(claim.marking.until, self.cluster.wall() + self.cluster.limits.lease)
             self.quiet = False
 
+    def begins_elsewhere(self, claim: Claim) -> bool:
+        """Whether there may be empty records: this writer passes what is before the source's log by markers."""
+        self.first = 0
+        return not self.noted and any(claim.firsts)
+
     def take(self, look: Look) -> None:
         """The next sequence number; a reading that is late enough makes the writer quiet."""
         self.sequence = marked.next_sequence(look)
         self.read_at = no_later(self.asked_ms, self.began[0] + look.at - self.began[1])
-        logged = look.tail.next_sequence if look.tail is not None else None
-        self.follows = self.follows or marking_writer.record_follows(logged or 0, self.first)
         timed = marked.is_quiet(self.read_at, self.earlier_until, self.cluster.limits.lateness or 0)
         timed = (self.clock_known and timed) or shows_all(look.end, self.planned_before)
         self.quiet = self.quiet or (timed and not self.others_until)
@@ -130,7 +132,6 @@ class ExclusiveWriter(MarkingWriter):
     def go_on(self, end: int, known_at: int, stale: bool) -> Asking:
         """Write one thing after the other, from the end that was read."""
         while end < self.planned_end:
-            yield from self.tidy(end)
             found = yield from self.ahead(end)
             if not isinstance(found, tuple) or found[0] is None:
                 return
@@ -187,11 +188,9 @@ class ExclusiveWriter(MarkingWriter):
             return None
         else:
             self.sequence, self.most = self.sequence + count, 0
-            self.follows = self.follows or end + count > self.first
         self.answers += 1
         after = end + count
-        if self.answers % CHUNK == 0 and after > max(self.first, self.covered):
-            yield from self.tidy(after)
+        if self.answers % CHUNK == 0:
             yield from self.receipts_up_to(after, last=False)
             if self.superseded or reads_again(committed=self.covered == after):
                 return None
@@ -234,7 +233,7 @@ class ExclusiveWriter(MarkingWriter):
 
     def receipts_up_to(self, end: int, *, last: bool) -> Asking:
         """Receipts, and until when the writer writes, in one transaction of the slot; `last`: it writes no more."""
-        begin = self.covered or self.first
+        begin = self.covered
         said, own_until = self.from_now()
         says = marking_writer.closes(quiet=self.quiet)
         if says and ends_lease(last=last):
@@ -260,16 +259,12 @@ class ExclusiveWriter(MarkingWriter):
 
     def stop(self, end: int, code: Code) -> Asking:
         """Write receipts up to there, and leave the rest to a later run."""
-        if end > max(self.first, self.covered) or (self.quiet and self.said_until) or self.others_until:
-            yield from self.tidy(end)
+        if end > self.covered or (self.quiet and self.said_until) or self.others_until:
             yield from self.receipts_up_to(max(end, self.covered), last=True)
         yield from self.refuse(Refuse(code))
 
     def finish(self, end: int) -> Asking:
         """All is there."""
-        yield from OffsetWriter.tidy(self, end) if self.follows else ()
-        if self.follows or end > self.first:
-            yield from self.receipts_up_to(end, last=True)
-            if self.covered != end:
-                return
-        self.outcome = Done(clean=True)
+        yield from self.receipts_up_to(end, last=True)
+        if self.covered == end:
+            self.outcome = Done(clean=True)

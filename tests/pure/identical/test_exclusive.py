@@ -578,6 +578,17 @@ def test_a_compacted_source_is_copied_offset_by_offset() -> None:
     assert (it.ledger.receipts, it.ledger.marking.until) == (12, 0)
 
 
+def test_what_is_before_the_log_of_the_source_is_passed_by_markers() -> None:
+    it = CompactedWorld("rrrrrr")
+    it.source.retain(2, 0)
+    it.source.retain(3, 1)
+    it.lose(it.run_until(it.start(), "send"), "dropped", dies=True)
+    it.source.leader = 1
+    it.sleep(QUIET)
+    assert isinstance(it.finish(it.start()), Done)
+    assert [entry.marker for entry in it.target.entries] == [True, True, True, False, False, False]
+
+
 def test_an_end_with_receipts_costs_no_wait() -> None:
     it = copied("rr", "rrr")
     began = it.now

@@ -131,7 +131,7 @@ def plans_trusted() -> AbstractContextManager[object]:
 
 
 def looks_after_data() -> AbstractContextManager[object]:
-    """A writer reads the log after a batch that was not answered, and continues if it is there."""
+    """A writer reads the log after a batch that was not answered, not after markers, and continues if it is there."""
 
     def data(ahead: Run | Hole) -> bool:
         return isinstance(ahead, Run)
@@ -139,6 +139,6 @@ def looks_after_data() -> AbstractContextManager[object]:
     return patch.object(exclusive_writer, "looks", data)
 
 
-def looks_after_all() -> AbstractContextManager[object]:
-    """The same after markers, too."""
-    return returning(exclusive_writer, "looks", True)
+def stops_at_once() -> AbstractContextManager[object]:
+    """A writer stops after each request that was not answered."""
+    return returning(exclusive_writer, "looks", False)

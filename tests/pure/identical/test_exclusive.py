@@ -159,7 +159,7 @@ class ExclusiveMachine(MarkerMachine):
 
 
 class ExclusiveTaskMachine(ExclusiveMachine, Tasks):
-    """The same with tasks of one run."""
+    """Tasks of one run begin again, too."""
 
     world: CompactedWorld
 

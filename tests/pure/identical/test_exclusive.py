@@ -539,6 +539,16 @@ def test_a_task_reads_again_after_a_transaction_that_was_not_committed() -> None
             committed_after_another_task()
 
 
+def test_a_writer_of_the_other_kind_must_not_follow() -> None:
+    """It does not wait for the late marker, and sends the record that another broker of the source has."""
+    it = copied("rrr", "rrrr")
+    it.source.clean(3, 0)
+    it.lose(it.run_until(it.start(), "mark"), "late", dies=True)
+    it.source.leader = 1
+    with pytest.raises(AssertionError, match="wrong: "):
+        rest(it, it.start_other())
+
+
 @pytest.mark.parametrize("schedule", dict.fromkeys(schedule for _, schedule in [*SCHEDULES, *REFUSING]))
 def test_a_schedule_ends_well_with_all_clauses(schedule: Schedule) -> None:
     schedule()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.pure.identical.world import EXPIRATION, Task, World
 
 MAX_RUNS = 4
+STEPS = 30
 
 indexes = st.integers(0, 5)
 shapes = st.text("rrrom", min_size=1, max_size=6) | st.sampled_from(
@@ -163,3 +168,28 @@ class LaterMachine(IdenticalMachine):
             it.finish(task)
         while it.late:
             it.deliver_late(0)
+
+
+def search(machine: type[RuleBasedStateMachine], number: int, examples: int) -> None:
+    """Run a machine by a seed: the search is the same in each profile and process.
+
+    Hypothesis draws constants of the modules that were imported, which depend on the tests before this one. So a seed
+    would not be enough: here it draws none.
+    """
+
+    class SeededMachine(machine):  # type: ignore[misc, valid-type]
+        pass
+
+    limits = settings(
+        settings.get_profile("default"),
+        max_examples=examples,  # another number is another search
+        stateful_step_count=STEPS,
+        database=None,
+        derandomize=False,
+        print_blob=False,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    with patch.object(HypothesisProvider, "_maybe_draw_constant", lambda *_, **__: None):
+        run_state_machine_as_test(seed(number)(SeededMachine), settings=limits)

@@ -55,13 +55,17 @@ class OffsetWriter(Writer):
         self.confirmed_at = asked_at
         self.noted = self.receipts > 0
         self.first = claim.first if not self.noted else 0
-        if not self.noted and empty.other_first(self.first, claim.firsts) is not None:
+        if self.begins_elsewhere(claim):
             yield from self.refuse(Refuse(Code.MOVED))
         self.begin(claim)
         while self.outcome is None and not self.superseded:
             yield from self.keep()
             if not self.superseded:
                 yield from self.once()
+
+    def begins_elsewhere(self, claim: Claim) -> bool:
+        """Whether an earlier writer may have begun with another first offset, and there are no receipts yet."""
+        return not self.noted and empty.other_first(self.first, claim.firsts) is not None
 
     def begin(self, claim: Claim) -> None:
         """Take what else the ledger shows."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, Phase, seed, settings
-from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.pure.identical import clauses
-from tests.pure.identical.machine import IdenticalMachine
-
-STEPS = 30
+from tests.pure.identical.machine import STEPS, IdenticalMachine, search
 
 Clause = Callable[[], ExitStack]
 
@@ -63,30 +59,5 @@ def test_no_interleaving_of_many_breaks_identical_offsets() -> None:
 
 @pytest.mark.parametrize(("clause", "number", "examples"), TABLE)
 def test_without_a_clause_random_search_finds_a_counterexample(clause: Clause, number: int, examples: int) -> None:
-    """The search is the same in each profile and process.
-
-    Hypothesis draws constants of the modules that were imported, which depend on the tests before this one. So a seed
-    would not be enough: here it draws none.
-    """
-
-    @seed(number)
-    class SeededMachine(IdenticalMachine):
-        pass
-
-    limits = settings(
-        settings.get_profile("default"),
-        max_examples=examples,  # another number is another search
-        stateful_step_count=STEPS,
-        database=None,
-        derandomize=False,
-        print_blob=False,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
-    )
-    with (
-        patch.object(HypothesisProvider, "_maybe_draw_constant", lambda *_, **__: None),
-        clause(),
-        pytest.raises(AssertionError, match="wrong: "),
-    ):
-        run_state_machine_as_test(SeededMachine, settings=limits)
+    with clause(), pytest.raises(AssertionError, match="wrong: "):
+        search(IdenticalMachine, number, examples)

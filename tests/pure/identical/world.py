@@ -35,6 +35,10 @@ FOREIGN = 99
 START = 1_000
 
 
+class Endless(AssertionError):
+    """A writer does not end, although there are no faults."""
+
+
 class Task:
     """A writer under way, with the request that it waits for."""
 
@@ -385,7 +389,7 @@ class World:
             if task.pending is None:
                 return task.writer.outcome
             self.advance(task)
-        raise AssertionError(self.say("no end"))
+        raise Endless(self.say("no end"))
 
     def end_well(self) -> None:
         """Faults stop: a new run copies the rest, and nothing old disturbs it afterwards."""

@@ -79,6 +79,8 @@ class Claim:
     """What the newest of earlier writers said of its markers."""
     fence: int = 0
     """Of this run: its slots' transactions commit until the next one."""
+    planned_before: int = 0
+    """How far the plans of earlier runs reach."""
 
 
 @dataclass(slots=True)
@@ -112,6 +114,7 @@ class Ledger:
             firsts=frozenset(self.firsts),
             marking=self.marking,
             fence=self.fences + 1,
+            planned_before=self.planned,
         )
         self.newest += 1
         self.fences += 1

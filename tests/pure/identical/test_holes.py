@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -394,6 +395,26 @@ def test_a_slot_whose_clock_is_wrong_does_not_judge_by_it_when_markers_are_late(
             assert lane.stands() == 2
         else:
             assert {one.code for one in lane.copy(attempt).refusals.values()} == {"identical.not-quiet"}
+
+
+def test_a_clock_that_was_set_forward_after_it_was_compared_makes_no_slot_quiet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lane, begin = Marking("rcr"), Markers.__init__
+
+    def set_forward(it: Markers, *arguments: Any, **named: Any) -> None:
+        begin(it, *arguments, **named)
+        for module in (markers, slot):
+            monkeypatch.setattr(module, "wall_ms", lambda: wall_ms() + DAY)
+
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True))
+        lane.copy(attempt)
+        attempt = lane.begin(lane.open("second"))
+        monkeypatch.setattr(Markers, "__init__", set_forward)
+        assert {one.code for one in lane.copy(attempt).refusals.values()} == {"identical.not-quiet"}
+        assert lane.stands() == 2
 
 
 def test_a_ledger_without_the_brokers_time_does_not_show_that_the_clock_is_right() -> None:

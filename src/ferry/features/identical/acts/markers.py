@@ -19,6 +19,7 @@ from ferry.features.identical.rules.marked import (
     is_quiet,
     may_send,
     no_earlier,
+    no_later,
     quiet_from,
     shows_all_markers,
 )
@@ -94,8 +95,12 @@ class Markers:
             until[piece.target] = said if at >= 0 else piece.marked_ms
         return until
 
+    def asked_ms(self) -> int:
+        """Return the time (wall clock) of a reading that is asked for now, as `read` takes it."""
+        return no_later(wall_ms(), self._began_ms + boot_ms() - self._began_boot_ms)
+
     def read(self, places: Iterable[TopicPartition], asked_ms: int) -> None:
-        """Note that the ends of partitions were asked for (wall clock), and found settled."""
+        """Note that the ends of partitions were asked for at that time, and found settled."""
         for place in places:
             known = self._of[place]
             known.read_at = asked_ms

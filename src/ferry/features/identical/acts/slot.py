@@ -110,7 +110,7 @@ class IdenticalSlot(KafkaSlot):
         self._pieces = {piece.target: piece for piece in todo.values()}
         unjudged = await self._unjudged([place for place in self._pieces if self._markers.is_timed(place)])
         planned = {piece.target: piece.end for piece in plan.of_slot(self._ref.slot)}
-        asked_ms = wall_ms()
+        asked_ms = self._markers.asked_ms()
         ends = await standings(self._target, todo.values(), planned)
         self._readings.note({place: standing.reading for place, standing in ends.items()})
         self._markers.read(ends.keys() - unjudged, asked_ms)

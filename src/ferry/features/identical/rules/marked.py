@@ -62,6 +62,14 @@ def no_earlier(wall: int, since_boot: int) -> int:
     return max(wall, since_boot)
 
 
+def no_later(wall: int, since_boot: int) -> int:
+    """Return the time of a reading that is asked for now: a wall clock may have been set forward meanwhile.
+
+    `since_boot` is as for `no_earlier`.
+    """
+    return min(wall, since_boot)
+
+
 def after_silence(earlier_until: int, own_until: int) -> int:
     """Return up to when markers were sent that may be late, when one of this writer's own was not answered."""
     return max(earlier_until, own_until)

@@ -147,7 +147,7 @@ class FlowWatch:
         except FerryError as error:
             return FlowPoll.hindered(None, {**self._down, target: error})
         try:
-            view = connections.run(partial(self._view, connections))
+            view = connections.run(connections.view_if_any)
         except FerryError as error:
             return FlowPoll.hindered(None, _who_is_silent(connections, error))
         try:
@@ -368,9 +368,6 @@ class FlowWatch:
 
     def _in(self, lane: str) -> FlowConfig:
         return in_lane(self.flow, lane) if lane else self.flow
-
-    async def _view(self, connections: TargetFirst) -> LedgerView:
-        return await connections.view_if_any()
 
     def _open(self) -> TargetFirst:
         if self._connections is None:

@@ -41,8 +41,7 @@ class InForce:
         of = self.switch
         if of is None:
             return None
-        facts = {"flow": str(of.via), "verb": str(of.verb), "switch": of.id, "old": of.via.source}
-        return sentence("resume.of-switch", **facts)
+        return sentence("resume.of-switch", flow=str(of.via), verb=str(of.verb), switch=of.id, old=of.via.source)
 
 
 def pause_in_force(ledger: LedgerAccess, topic: str, now_ms: int) -> InForce | None:

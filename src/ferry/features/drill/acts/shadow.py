@@ -165,9 +165,7 @@ class ShadowDrill:
 
     async def _leftovers(self, connections: FlowConnections) -> list[str]:
         """Return the drills that the ledger still has. Raises Refused for one, unless they are to be removed."""
-        if not await connections.has_ledger():
-            return []
-        left = [lane for lane in lane_names(await connections.view()) if lane_kind(lane) is LaneKind.DRILL]
+        left = [lane for lane in lane_names(await connections.view_if_any()) if lane_kind(lane) is LaneKind.DRILL]
         if left and not self._options.clean:
             raise Refused(
                 f"drill {left[0]} of flow {self._live.flow} is active, or was killed: let it end, or remove it with "

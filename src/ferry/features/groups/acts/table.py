@@ -118,8 +118,8 @@ async def _by_name(flow: FlowConfig, connections: EitherSide, lacking: _Lacking)
     rules = group_rules(flow)
     held: Collection[str] = ()
     try:
-        if connections.target.alias not in connections.down and await connections.has_ledger():
-            held = held_groups(await connections.view(), flow.lane, rules.concern)
+        if connections.target.alias not in connections.down:
+            held = held_groups(await connections.view_if_any(), flow.lane, rules.concern)
     except FerryError as error:
         lacking.note(connections.target, f"groups that this login may not see are not known: {error}")
     return frozenset(asked_by_name(flow.groups.filter.include.items, rules, (), held))

@@ -7,7 +7,7 @@ batch of each side that must be opened.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -202,7 +202,7 @@ async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: i
 
 
 async def differing_before(
-    source: Cluster, target: Cluster, pieces: Iterable[Slice], begins: Mapping[TopicPartition, int], most: int
+    source: Cluster, target: Cluster, pieces: Sequence[Slice], begins: Mapping[TopicPartition, int], most: int
 ) -> list[Drop]:
     """Compare the last record before the lane's first one, which clients wrote: both sides are to have the same.
 
@@ -210,15 +210,14 @@ async def differing_before(
     batch follows. `begins` is where the target's logs begin. `most`: bytes of one batch that are kept decompressed.
     COMPARED_AT_ONCE partitions are read at a time.
     """
-    left, found = list(pieces), list[Drop]()
-    while left:
+    found: list[Drop] = []
+    for first in range(0, len(pieces), COMPARED_AT_ONCE):
         answers = [
             target.loop.call_soon_with_future(
                 partial(_differing_before, source, target, piece, begins[piece.target], most)
             )
-            for piece in left[:COMPARED_AT_ONCE]
+            for piece in pieces[first : first + COMPARED_AT_ONCE]
         ]
-        del left[:COMPARED_AT_ONCE]
         found += [one for answer in answers if (one := await answer) is not None]
     return found
 

@@ -82,7 +82,7 @@ class Journal:
 
     def states(self) -> dict[str, SwitchState]:
         """Return all switches by id, oldest first; empty if the flow never ran."""
-        return switch_states(self._view())
+        return switch_states(self._ledger.view_if_any())
 
     def state(self, switch: str) -> SwitchState:
         """Return one switch by its id. Raises BadInput with the known ids if there is none."""
@@ -94,7 +94,7 @@ class Journal:
         If two are opened at the same time, the first in the ledger counts, and the other one is abandoned. If both have
         one id, they are one switch, as the first opened it.
         """
-        view = self._view()
+        view = self._ledger.view_if_any()
         known = refuse_second(switch_states(view), switch)
         if known is not None:
             return known
@@ -131,7 +131,7 @@ class Journal:
 
         If that process has done it already, what it found is written again: it counts.
         """
-        view = self._view()
+        view = self._ledger.view_if_any()
         self._refuse_lost(switch_states(view), switch, begun)
         done = StepDone(
             step=begun.step,
@@ -201,9 +201,6 @@ class Journal:
 
     def _written(self, records: Sequence[Record]) -> dict[str, SwitchState]:
         return switch_states(view_after(self._ledger, records, self._sleep))
-
-    def _view(self) -> LedgerView:
-        return self._ledger.view_if_any()
 
 
 def _named(states: Mapping[str, SwitchState], switch: str) -> SwitchState:

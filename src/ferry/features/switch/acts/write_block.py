@@ -66,8 +66,6 @@ async def _block(sides: Sides, connection: TargetConnection, topics: Iterable[st
 
 async def _recorded(sides: Sides, connection: TargetConnection) -> set[str]:
     """Return the topics that runs of the flow have seen, by its ledger."""
-    if not await connection.has_ledger():
-        return set()
-    view, lane = await connection.view(), sides.via.lane
+    view, lane = await connection.view_if_any(), sides.via.lane
     lasts = (*last_receipts(view, lane).values(), *last_units(view, lane).values())
     return {one.source.topic for one in lasts} | {place.topic for place in recorded_partitions(view, lane, None)}

@@ -14,7 +14,7 @@ class CompactedNear(Near):
 
     world: CompactedWorld
 
-    def stands(self, start: int, end: int) -> bool:
+    def agrees(self, start: int, end: int) -> bool:
         """A reading of both sides; what the target's cleaner took is right."""
         world = self.world
         return all(

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from ferry.features.identical.rules import marked
 from ferry.features.identical.rules import next_step as rules
+from ferry.features.identical.rules.marked import no_later
 from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse, Run, Send
 from tests.pure.identical import marking_writer
 from tests.pure.identical.broker import Entry
-from tests.pure.identical.marking_writer import CHUNK, MARKERS_AT_ONCE, MARKING, MarkingWriter
+from tests.pure.identical.marking_writer import CHUNK, MARKERS_AT_ONCE, MARKING, MarkingWriter, clock_fits
 from tests.pure.identical.source import Written
 from tests.pure.identical.writer import LANE, Asking, Claim, Ledger, Marking, Records, Request
 
@@ -57,16 +58,6 @@ def takes_over(claim: Claim) -> bool:
 def reads_again(*, committed: bool) -> bool:
     """Whether a writer reads the target again: others may have written if a transaction was not committed."""
     return not committed
-
-
-def clock_fits(ahead: int) -> bool:
-    """Whether a writer may say until when it writes by its wall clock, by what the ledger's broker shows of that."""
-    return ahead == 0
-
-
-def no_later(wall: int, since_boot: int) -> int:
-    """The time of a reading that makes a writer quiet: a wall clock may have been set forward meanwhile."""
-    return min(wall, since_boot)
 
 
 def is_repeat(base: int, end: int) -> bool:

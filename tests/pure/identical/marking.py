@@ -59,7 +59,7 @@ class Marking(Identical):
         self.start(attempt, target=target)
         self.run_until(lambda: late.happened > 0)
 
-    def stands(self, partition: int = 0) -> int:
+    def same_up_to(self, partition: int = 0) -> int:
         """Up to where the target has the source's records at their offsets, and holes; fails if anything else is there.
 
         A hole is a marker of the lane.

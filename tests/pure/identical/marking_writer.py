@@ -130,7 +130,8 @@ class MarkingWriter(OffsetWriter):
     def take(self, look: Look) -> None:
         """The next sequence number; a reading that is late enough makes the writer quiet."""
         self.quiet = self.quiet or trusts_readings(self.asked_ms, self.earlier_until)
-        self.sequence, self.read_at, self.state_ms = marked.next_sequence(look), self.asked_ms, look.state_ms
+        self.read_at = marked.no_later(self.asked_ms, self.began[0] + look.at - self.began[1])
+        self.sequence, self.state_ms = marked.next_sequence(look), look.state_ms
         logged = look.tail.next_sequence if look.tail is not None else None
         self.follows = self.follows or record_follows(logged or 0, self.first)
         lateness = self.cluster.limits.lateness or 0

@@ -89,7 +89,7 @@ class OffsetWriter(Writer):
         if wrong is not None:
             yield from self.refuse(Refuse(wrong))
             return
-        if not self.cluster.stands(self.receipts or self.first, look.end):
+        if not self.cluster.agrees(self.receipts or self.first, look.end):
             yield from self.refuse(Refuse(Code.SHIFTED))
         else:
             self.take(look)

@@ -59,7 +59,7 @@ class Source:
         return self.truth[offset] is None or any(offset in gone for gone in self.gone)
 
     def read(self, start: int) -> tuple[Run | Hole | None, list[tuple[str | None, int]]]:
-        """What stands from an offset on, and the records of it."""
+        """What there is from an offset on, and the records of it."""
         if start >= self.end:
             return None, []
         records: list[tuple[str | None, int]] = []

@@ -33,7 +33,7 @@ def judge(_version: int, side: str, fault: Fault) -> None:
         assert fault.happened, "the slot made no such request"
         ends = lane.ends()
         for partition in range(2):
-            assert lane.stands(partition) >= ends.get(place(partition), 0), "what receipts claim is there"
+            assert lane.same_up_to(partition) >= ends.get(place(partition), 0), "what receipts claim is there"
         lane.target.faults.clear()
         lane.source.faults.clear()
         with later(patched, AFTER_ALL_MS):

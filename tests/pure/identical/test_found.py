@@ -213,7 +213,7 @@ def test_a_partition_that_loses_its_leader_while_the_slot_writes_does_not_stop_t
         result = lane.copy(attempt, request_bytes=1)
         assert [(one.kind, one.partition) for one in result.refusals.values()] == [(RefusalKind.NO_LEADER, 0)]
         assert lane.ends()[place(1)] == 3
-        assert lane.stands(0) >= lane.ends().get(place(0), 0)
+        assert lane.same_up_to(0) >= lane.ends().get(place(0), 0)
 
 
 def test_a_batch_that_was_appended_with_too_few_replicas_is_no_log_that_is_too_long(

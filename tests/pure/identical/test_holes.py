@@ -95,7 +95,7 @@ def test_a_plan_that_ends_in_a_hole_ends_there() -> None:
     with at_work(lane):
         lane.most_records = 4
         assert lane.run("first").refusals == {}
-        assert lane.stands() == 4
+        assert lane.same_up_to() == 4
         lane.most_records = None
         assert lane.run("second").refusals == {}
         assert lane.is_identical()
@@ -107,7 +107,7 @@ def test_without_the_permission_the_hole_is_refused_and_nothing_is_written_for_i
     with at_work(lane):
         result = lane.run("r")
         assert [(one.code, dict(one.facts)["at"]) for one in result.refusals.values()] == [("identical.hole", 2)]
-        assert (lane.stands(), lane.until(), lane.target.count("WriteTxnMarkers")) == (2, None, 0)
+        assert (lane.same_up_to(), lane.until(), lane.target.count("WriteTxnMarkers")) == (2, None, 0)
 
 
 def test_a_permission_that_was_taken_away_is_named_and_the_other_partitions_are_copied() -> None:
@@ -116,7 +116,7 @@ def test_a_permission_that_was_taken_away_is_named_and_the_other_partitions_are_
         lane.target.faults.append(Fault(api="WriteTxnMarkers", code=codes.CLUSTER_AUTHORIZATION_FAILED, times=9))
         result = lane.run("r")
         assert [one.code for one in result.refusals.values()] == ["identical.hole"]
-        assert (lane.stands(0), lane.stands(1)) == (2, 2)
+        assert (lane.same_up_to(0), lane.same_up_to(1)) == (2, 2)
         assert lane.ends() == {place(0): 2, place(1): 2}
         lane.target.faults.clear()
         assert lane.run("second").refusals == {}
@@ -171,7 +171,7 @@ def test_a_marker_without_an_answer_stops_the_partition_until_it_cannot_arrive(
         lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=applied))
         result = lane.copy(attempt)
         assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
-        assert (lane.stands(0), lane.stands(1)) == (3 if applied else 2, 2)
+        assert (lane.same_up_to(0), lane.same_up_to(1)) == (3 if applied else 2, 2)
         assert lane.until()
         for by_ms, done in ((0, False), (MARKING_MS, False), (AFTER_ALL_MS - 60_000, False), (AFTER_ALL_MS, True)):
             with later(monkeypatch, by_ms):
@@ -192,7 +192,7 @@ def test_nothing_is_written_before_a_batch_can_prove_that_no_marker_is_late() ->
         (refusal,) = result.refusals.values()
         facts = dict(refusal.facts)
         assert (refusal.code, facts["at"], facts["until"]) == ("identical.not-quiet", 3, lane.until())
-        assert (lane.stands(), lane.ends()) == (3, {place(): 3})
+        assert (lane.same_up_to(), lane.ends()) == (3, {place(): 3})
 
 
 def test_a_marker_that_arrived_costs_no_lateness(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_a_marker_that_arrived_costs_no_lateness(monkeypatch: pytest.MonkeyPatch
         attempt = lane.begin(lane.open("first"))
         lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=True))
         lane.copy(attempt)
-        assert lane.stands() == 3
+        assert lane.same_up_to() == 3
         with later(monkeypatch, MARKING_MS + APART_MS + 1_000):
             assert lane.run("second").refusals == {}
         assert (lane.is_identical(), lane.until()) == (True, 0)
@@ -250,9 +250,9 @@ def test_a_late_marker_lands_in_its_hole_or_is_waited_for(most: int, monkeypatch
         for number in range(most):
             result = lane.run(f"next-{number}")
             assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
-            assert lane.stands() == 2
+            assert lane.same_up_to() == 2
         lane.target.release()
-        assert lane.stands() == 3
+        assert lane.same_up_to() == 3
         with later(monkeypatch, AFTER_ALL_MS):
             assert lane.run("last").refusals == {}
         assert lane.is_identical()
@@ -302,7 +302,7 @@ def test_a_number_that_is_no_offset_is_not_used_when_its_producer_state_may_expi
         assert (refusal.code, facts["at"], facts["place"]) == ("identical.expires", 3, str(place(0)))
         rest_ms = DAY - lane.target.aged_ms + CHECK_MS
         assert before_ms + rest_ms <= int(facts["until"]) <= after_ms + rest_ms
-        assert (lane.stands(0), lane.stands(1)) == (3, 4)
+        assert (lane.same_up_to(0), lane.same_up_to(1)) == (3, 4)
         lane.target.expire()
         assert lane.run("third").refusals == {}
         assert lane.is_identical()
@@ -327,7 +327,7 @@ def test_a_number_that_is_no_offset_is_sent_while_its_producer_state_is_young(
         monkeypatch.setattr(data_writer, "wall_ms", slept)
         result = lane.copy(attempt)
         assert {one.code for one in result.refusals.values()} == (set() if sent else {"identical.expires"})
-        assert (lane.is_identical(), lane.stands(), result.retries) == (sent, 4 if sent else 3, 0 if sent else 1)
+        assert (lane.is_identical(), lane.same_up_to(), result.retries) == (sent, 4 if sent else 3, 0 if sent else 1)
 
 
 @pytest.mark.parametrize(("shape", "api"), [("rrr", "Produce"), ("arr", "WriteTxnMarkers")])
@@ -392,7 +392,7 @@ def test_a_slot_whose_clock_is_wrong_does_not_judge_by_it_when_markers_are_late(
         if abs(late_ms) > MAX_SKEW_MS:
             with pytest.raises(Refused):
                 lane.copy(attempt)
-            assert lane.stands() == 2
+            assert lane.same_up_to() == 2
         else:
             assert {one.code for one in lane.copy(attempt).refusals.values()} == {"identical.not-quiet"}
 
@@ -414,7 +414,7 @@ def test_a_clock_that_was_set_forward_after_it_was_compared_makes_no_slot_quiet(
         attempt = lane.begin(lane.open("second"))
         monkeypatch.setattr(Markers, "__init__", set_forward)
         assert {one.code for one in lane.copy(attempt).refusals.values()} == {"identical.not-quiet"}
-        assert lane.stands() == 2
+        assert lane.same_up_to() == 2
 
 
 def test_a_ledger_without_the_brokers_time_does_not_show_that_the_clock_is_right() -> None:
@@ -493,7 +493,7 @@ def test_a_record_about_markers_that_an_early_reading_did_not_show_is_seen_befor
             result = lane.copy(attempt)
         assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
         lane.target.release()
-        assert lane.stands() == 3
+        assert lane.same_up_to() == 3
 
 
 def test_an_early_reading_does_not_close_what_another_task_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -528,7 +528,7 @@ def test_a_marker_at_the_end_that_the_ledger_does_not_show_is_not_called_foreign
             result = lane.copy(attempt)
         refused = {one.code for one in result.refusals.values()}
         assert refused == (set() if times == 1 else {"target.unseen"})
-        assert lane.stands(1) == 1
+        assert lane.same_up_to(1) == 1
 
 
 def test_a_marker_of_another_producer_is_foreign() -> None:
@@ -568,7 +568,7 @@ def test_a_fault_at_any_step_disturbs_nothing(api: str, fate: str, skip: int, mo
         )
         lane.target.faults.append(fault)
         lane.copy(attempt, chunk_bytes=1)
-        assert lane.stands(0) + lane.stands(1) > 0
+        assert lane.same_up_to(0) + lane.same_up_to(1) > 0
         lane.target.faults.clear()
         with later(monkeypatch, AFTER_ALL_MS):
             assert lane.run("second").refusals == {}

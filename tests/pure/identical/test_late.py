@@ -302,7 +302,7 @@ def test_a_partition_with_markers_is_as_safe_as_others() -> None:
         lane.run("first")
         assert (lane.until(0), lane.until(1)) == (0, None)
         found = looked(lane)
-        assert (found.ends, found.until, found.why) == ({place(0): lane.stands(), place(1): 1}, {}, {})
+        assert (found.ends, found.until, found.why) == ({place(0): lane.same_up_to(), place(1): 1}, {}, {})
         lane.target.settings |= {"retention.bytes": str(1 << 40)} | BROKER
         found = looked(lane, drained=True)
         assert (set(found.until), found.sized, found.only_waits) == ({place(0), place(1)}, {place(0), place(1)}, True)
@@ -317,7 +317,7 @@ def test_a_marker_that_was_not_answered_waits_unless_it_is_there(applied: bool) 
         attempt = lane.begin(lane.open("first"))
         lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=applied))
         lane.copy(attempt)
-        assert (lane.stands(), bool(lane.until())) == (2 + applied, True)
+        assert (lane.same_up_to(), bool(lane.until())) == (2 + applied, True)
         found = looked(lane)
         assert (found.ends, set(found.until)) == ({place(): 2 + applied}, set() if applied else {place()})
         assert looked(lane, drained=True).until == {}

@@ -79,7 +79,7 @@ def test_the_log_begins_where_the_sources_does_and_the_receipts_too() -> None:
     with at_work(lane):
         plan = lane.open("r")
         result = lane.copy(lane.begin(plan))
-        assert (lane.is_right(), lane.stands(1)) == (True, 4)
+        assert (lane.is_right(), lane.same_up_to(1)) == (True, 4)
         assert (result.refusals, result.retries) == ({}, 0)
         ranges = {one.target: (one.start, one.end, one.target_next, one.records) for one in receipts(lane.view())}
         assert ranges == {place(0): (BEGINS, BEGINS + 5, BEGINS + 5, 5), place(1): (0, 4, 4, 4)}
@@ -102,7 +102,7 @@ def test_it_is_refused_with_what_it_costs_unless_the_file_permits_it() -> None:
             refusal.facts
         )
         lane.copy(lane.begin(plan))
-        assert (lane.target.log(TOPIC).end, lane.stands(1)) == (0, 4)
+        assert (lane.target.log(TOPIC).end, lane.same_up_to(1)) == (0, 4)
 
 
 @pytest.mark.parametrize("fate", ["lost", "late", "applied"])
@@ -173,7 +173,7 @@ def test_a_run_that_is_stopped_among_the_empty_records_copies_no_record_of_the_p
         assert (result.stopped, result.refusals) == (True, {})
         assert (lane.target.log(TOPIC).end, lane.empty()) == (AT_ONCE, AT_ONCE)
         lane.copy(lane.begin(lane.open("second")))
-        assert (lane.is_right(), lane.stands(1)) == (True, 4)
+        assert (lane.is_right(), lane.same_up_to(1)) == (True, 4)
 
 
 def test_a_slot_whose_time_is_over_among_the_empty_records_copies_the_other_partitions_alone() -> None:
@@ -188,7 +188,7 @@ def test_a_slot_whose_time_is_over_among_the_empty_records_copies_the_other_part
         assert (result.stopped, result.refusals) == (False, {})
         assert (lane.target.log(TOPIC).end, lane.empty(), lane.ends()) == (AT_ONCE, AT_ONCE, {place(1): 4})
         lane.copy(lane.begin(lane.open("second")))
-        assert (lane.is_right(), lane.stands(1)) == (True, 4)
+        assert (lane.is_right(), lane.same_up_to(1)) == (True, 4)
 
 
 def test_without_the_permission_to_delete_nothing_is_written() -> None:
@@ -208,7 +208,7 @@ def test_a_lasting_error_of_the_deletion_leaves_its_partition_out_and_the_others
         lane.target.faults.append(Fault(api="DeleteRecords", code=code, times=99, skip=1))
         found = lane.copy(attempt).refusals
         assert [(at, one.code) for at, one in found.items()] == [(place(), "target.fails")]
-        assert (lane.ends(), lane.stands(1)) == ({place(1): 4}, 4)
+        assert (lane.ends(), lane.same_up_to(1)) == ({place(1): 4}, 4)
 
 
 class LaterMarking(Marking):

@@ -77,9 +77,9 @@ class Identical(Lane):
 
     def is_identical(self) -> bool:
         """Whether both logs hold the same records at the same offsets, and the target's holds nothing else."""
-        return all(self.stands(number) == self.source.log(TOPIC, number).end for number in range(len(self.sizes)))
+        return all(self.same_up_to(number) == self.source.log(TOPIC, number).end for number in range(len(self.sizes)))
 
-    def stands(self, partition: int = 0) -> int:
+    def same_up_to(self, partition: int = 0) -> int:
         """Up to where the target has the source's records at their offsets; fails if anything else is there."""
         there = values_of(self.target, partition)
         assert there == list(range(len(there))), "a record has another offset than at the source"
@@ -148,7 +148,7 @@ def test_records_without_a_receipt_get_one_after_a_crash() -> None:
         lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
         with pytest.raises(Refused):
             lane.copy(attempt)
-        assert (lane.stands(), lane.ends()) == (6, {})
+        assert (lane.same_up_to(), lane.ends()) == (6, {})
         lane.copy(lane.begin(lane.open("second")))
         assert lane.is_identical()
         (receipt,) = receipts(lane.view(), lane=LANE)
@@ -235,7 +235,7 @@ def test_a_foreign_record_at_the_end_refuses_the_partition_before_anything_is_wr
         result = lane.copy(attempt)
         (refusal,) = result.refusals.values()
         assert (refusal.code, refusal.kind) == ("identical.foreign", RefusalKind.FOREIGN_WRITER)
-        assert (lane.target.log(TOPIC).end, lane.stands(1)) == (before, 2)
+        assert (lane.target.log(TOPIC).end, lane.same_up_to(1)) == (before, 2)
 
 
 def test_a_foreign_record_while_a_slot_writes_is_found_after_one_batch() -> None:
@@ -274,7 +274,7 @@ def test_a_hole_ends_the_partition_there_and_what_is_before_it_is_copied() -> No
         result = lane.copy(lane.begin(lane.open("r")))
         (refusal,) = result.refusals.values()
         assert (refusal.code, refusal.partition, dict(refusal.facts)["at"]) == ("identical.hole", 0, 3)
-        assert (lane.stands(0), lane.stands(1)) == (3, 2)
+        assert (lane.same_up_to(0), lane.same_up_to(1)) == (3, 2)
         assert lane.ends() == {place(0): 3, place(1): 2}
 
 
@@ -286,7 +286,7 @@ def test_a_record_that_is_gone_is_another_hole_than_an_aborted_one() -> None:
     with at_work(lane):
         result = lane.copy(lane.begin(lane.open("r")))
         (refusal,) = result.refusals.values()
-        assert (refusal.code, dict(refusal.facts)["at"], lane.stands()) == ("identical.absent", 2, 2)
+        assert (refusal.code, dict(refusal.facts)["at"], lane.same_up_to()) == ("identical.absent", 2, 2)
 
 
 def test_a_hole_at_the_end_is_no_part_of_the_copy() -> None:
@@ -295,7 +295,7 @@ def test_a_hole_at_the_end_is_no_part_of_the_copy() -> None:
     with at_work(lane):
         result = lane.copy(lane.begin(lane.open("r")))
         assert {one.code for one in result.refusals.values()} == {"identical.hole"}
-        assert (lane.stands(), lane.ends()) == (3, {place(): 3})
+        assert (lane.same_up_to(), lane.ends()) == (3, {place(): 3})
 
 
 def test_a_batch_that_is_too_old_for_producer_state_is_not_sent() -> None:
@@ -305,7 +305,7 @@ def test_a_batch_that_is_too_old_for_producer_state_is_not_sent() -> None:
     with at_work(lane):
         result = lane.copy(lane.begin(lane.open("r")))
         (refusal,) = result.refusals.values()
-        assert (refusal.code, dict(refusal.facts)["at"], lane.stands()) == ("identical.old", 2, 2)
+        assert (refusal.code, dict(refusal.facts)["at"], lane.same_up_to()) == ("identical.old", 2, 2)
 
 
 def test_a_log_that_lost_acknowledged_records_is_refused() -> None:
@@ -428,7 +428,7 @@ def test_a_partition_that_never_got_a_batch_is_free_to_be_translated_and_one_tha
         plan = lane.open("second")
         assert [(one.code, one.partition) for one in plan.refusals] == [("identical.stays", 1)]
         lane.copy(lane.begin(plan))
-        assert (lane.copied(0), lane.stands(1)) == ([0, 1, 2], 2)
+        assert (lane.copied(0), lane.same_up_to(1)) == ([0, 1, 2], 2)
         assert lane.ends() == {place(0): 3, place(1): 2}
 
 
@@ -447,7 +447,7 @@ def test_a_partition_whose_first_batch_is_late_is_not_translated() -> None:
         assert [(one.code, one.partition) for one in plan.refusals] == [("identical.stays", 0)]
         lane.copy(lane.begin(plan))
         lane.target.release()
-        assert (lane.stands(0), lane.copied(1)) == (2, [0])
+        assert (lane.same_up_to(0), lane.copied(1)) == (2, [0])
 
 
 def test_a_run_that_was_overtaken_before_its_first_batch_sends_none() -> None:

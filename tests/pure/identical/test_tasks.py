@@ -246,4 +246,4 @@ def test_a_machine_whose_clock_is_too_slow_writes_nothing(seconds: int, refused:
                 lane.copy(began)
         else:
             lane.copy(began)
-        assert lane.stands() == (0 if refused else 2)
+        assert lane.same_up_to() == (0 if refused else 2)

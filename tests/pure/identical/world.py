@@ -113,7 +113,7 @@ class Near(Cluster):
         self.world.target.delete_records(LANE, before)
         return self.world.target.log_start
 
-    def stands(self, start: int, end: int) -> bool:
+    def agrees(self, start: int, end: int) -> bool:
         """A reading of both sides."""
         world = self.world
         return all(

@@ -195,7 +195,7 @@ class Cluster:
         """DeleteRecords; where the log begins then."""
         raise NotImplementedError
 
-    def stands(self, start: int, end: int) -> bool:
+    def agrees(self, start: int, end: int) -> bool:
         """Whether the target has the source's records at these offsets."""
         raise NotImplementedError
 

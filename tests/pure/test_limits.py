@@ -37,12 +37,14 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FIXTURE_SECONDS", {"any": 0.2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["function", "module", "session"])
 def test_a_fixture_that_never_starts_fails_its_test(pytester: pytest.Pytester, scope: str) -> None:
     found = ran(pytester, f"@pytest.fixture(scope='{scope}')\n        def it(): {HANGS}")
     assert (found["setup"], found["call"]) == (["failed", "passed"], ["passed"])
 
 
+@pytest.mark.slow
 def test_a_fixture_that_never_ends_fails_its_test(pytester: pytest.Pytester) -> None:
     found = ran(pytester, f"@pytest.fixture\n        def it():\n            yield\n            {HANGS}")
     assert (found["call"], found["teardown"]) == (["passed"] * 2, ["failed", "passed"])

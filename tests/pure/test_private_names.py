@@ -88,6 +88,7 @@ def test_a_private_name_is_found(line: str, uses: list[str]) -> None:
     assert private_uses(line) == uses
 
 
+@pytest.mark.slow
 def test_no_test_imports_a_private_name() -> None:
     assert private_imports("from a import b, _c, __d__") == ["a._c"]
     found = {file: private_imports(text) for file, text in modules().items()}

@@ -29,6 +29,7 @@ def made(tmp_path: Path) -> Iterator[World]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ledger", ["shown", "hidden", "none"])
 def test_a_topic_of_a_longer_alias_stays(made: World, ledger: str) -> None:
     if ledger != "none":
@@ -57,6 +58,7 @@ def test_a_topic_that_may_be_there_is_not_forgotten(made: World) -> None:
     assert OWN in made.ask(*DROP).body["topics"]
 
 
+@pytest.mark.slow
 def test_a_topic_that_the_lane_made_goes_if_the_ledger_of_a_longer_alias_is_hidden(made: World) -> None:
     made.b.delete(OTHERS)
     made.b.hidden = {ledger_topic("a.east")}

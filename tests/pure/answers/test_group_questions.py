@@ -35,6 +35,7 @@ def test_a_merged_topic_has_no_translation_for_a_group(made: World) -> None:
     assert made.ask("translate", "a->b", "orders", "0", "4").body["outcome"] == "exact", "of a record, not of a group"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_copied", [True, False], ids=["both flows copied", "the flow itself never copied it"])
 def test_what_came_from_the_other_cluster_leads_back_to_its_record_there(made: World, has_copied: bool) -> None:
     begun(made, IDENTITY, "ferry.guard.foreign.writer = skip", topics={"orders": 1, "users": 1})
@@ -60,6 +61,7 @@ def test_what_came_from_the_other_cluster_leads_back_to_its_record_there(made: W
     assert (write["outcome"], write["target_offset"]) == ("exact", wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", ["billing", "billing.*"], ids=["by its name", "by a pattern"])
 @pytest.mark.parametrize("words", [(), ("--group", "billing")], ids=["all", "one"])
 def test_a_group_that_the_source_hides_is_not_called_absent(made: World, groups: str, words: tuple[str, ...]) -> None:

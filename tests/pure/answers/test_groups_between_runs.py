@@ -82,6 +82,7 @@ def test_a_pause_since_the_plan_leaves_the_groups_and_lets_the_run_end_well(made
         assert at(made) == 8
 
 
+@pytest.mark.slow
 def test_what_a_group_has_read_since_the_last_run_is_carried_over(made: World) -> None:
     copied(made)
     before = at(made)
@@ -98,6 +99,7 @@ def test_what_a_group_has_read_since_the_last_run_is_carried_over(made: World) -
     assert (again.body["outcome"], again.body["offsets"], again.body["unchanged"]) == ("synced", 0, 1)
 
 
+@pytest.mark.slow
 def test_no_group_is_set_after_what_is_copied_or_back_to_what_it_had(made: World) -> None:
     copied(made)
     made.produce(made.a, "orders", 0, 5)
@@ -112,6 +114,7 @@ def test_no_group_is_set_after_what_is_copied_or_back_to_what_it_had(made: World
     assert (found.complaint, at(made)) == (None, 9), "a group that reads on the target is no failure"
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing(made: World) -> None:
     copied(made)
     made.commit(made.a, "billing", orders_0=8)
@@ -162,6 +165,7 @@ def test_a_flow_without_a_run_has_nothing_to_translate_by(made: World) -> None:
     assert (synced(made).body["outcome"], at(made)) == ("left alone", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", [PAUSED, NEWER], ids=["paused", "a newer run"])
 def test_what_comes_before_the_commit_stops_it(made: World, monkeypatch: pytest.MonkeyPatch, then: Record) -> None:
     """It slept right before the commit, and a newer run may have created the topic again meanwhile."""

@@ -24,6 +24,7 @@ def made(tmp_path: Path) -> Iterator[World]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "option", "url"),
     share(

@@ -70,6 +70,7 @@ def test_what_does_not_support_them_is_refused_before_anything_is_written(made: 
     assert made.ask("ledger", "a->b", "--runs").body == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["switchover", "failover"])
 def test_clients_are_not_moved_where_the_lane_of_the_flow_back_wrote_them(made: World, verb: str) -> None:
     records = [replace(one, key=one.key.replace(b"a.orders", b"b.orders")) for one in records_of("live", made.now_ms)]

@@ -59,6 +59,7 @@ def loss_row(answer: Any) -> Any:
     return next(row for row in step_of(answer, "loss")["rows"] if row["topic"] == "audit")
 
 
+@pytest.mark.slow
 def test_a_plan_names_it_before_the_first_run_and_later(made: World) -> None:
     assert noted(made.ask("plan", "a->b"))
     ran(made)

@@ -52,6 +52,7 @@ def left_out(answer: Any) -> list[tuple[str, str, int, int]]:
     return [(one["topic"], one["kind"], *one["source_range"]) for one in answer.body["not_compared"]]
 
 
+@pytest.mark.slow
 def test_records_without_any_receipt_are_compared(made: World) -> None:
     after_one_of_orders(made)
     died(made)
@@ -71,6 +72,7 @@ def test_a_flow_without_any_receipt_is_compared_and_a_difference_is_found(made: 
     assert (found.code, {one["topic"] for one in found.body["differences"]}) == (1, {"audit"}), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "narrow", [("--one-in", "2"), ("--topic", "audit", "--partition", "0", "--to", "5")], ids=["sample", "end"]
 )
@@ -80,6 +82,7 @@ def test_what_ends_at_the_receipts_names_records_without_one(made: World, narrow
     assert ("audit", "not-copied", 0, 10) in left_out(made.ask("verify", "a->b", *narrow))
 
 
+@pytest.mark.slow
 def test_a_run_that_has_receipts_of_other_partitions_is_compared_alone(made: World) -> None:
     made.write("topics = orders", *HEARTBEATS, *KEPT)
     assert made.ask("run", "a->b", "--id", "r1").code == 0
@@ -150,6 +153,7 @@ def test_a_source_topic_that_is_gone_is_named(made: World) -> None:
     assert ("audit", "source-replaced", 0, 0) in left_out(made.ask("verify", "a->b"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [False, True])
 def test_a_lane_that_was_dropped_has_nothing_to_compare_until_it_copies_again(made: World, again: bool) -> None:
     window = "--from-offset", "audit:0:2", "--to-offset", "audit:0:7"

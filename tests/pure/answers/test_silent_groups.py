@@ -19,6 +19,7 @@ def silent(brokers: WholeBrokers) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_the_other_brokers_groups_are_translated(made: World, side: str) -> None:
     brokers: WholeBrokers = getattr(made, side)
@@ -37,6 +38,7 @@ def test_the_other_brokers_groups_are_translated(made: World, side: str) -> None
     assert [one["cluster"] for one in shown.body["not_shown"]] == [side]
 
 
+@pytest.mark.slow
 def test_a_lane_is_not_dropped_while_its_groups_are_not_known(made: World) -> None:
     made.b.nodes = (1, 2)
     begun(made, topics={"users": 1})

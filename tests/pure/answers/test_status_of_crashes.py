@@ -12,6 +12,7 @@ from tests.pure.answers.stories import begun
 from tests.pure.answers.world import MINUTE_MS, World
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("succeeded", [True, False])
 def test_it_is_late_by_the_schedule_and_the_last_success(
     succeeded: bool, made: World, monkeypatch: pytest.MonkeyPatch
@@ -36,6 +37,7 @@ def test_it_is_late_by_the_schedule_and_the_last_success(
     assert seen[-1] == (True, ["late"], 1)
 
 
+@pytest.mark.slow
 def test_a_healthy_flow_asks_for_its_newest_run_only(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(made, "ferry.schedule = */5 * * * *")
     for number in range(2):

@@ -6,6 +6,8 @@ import base64
 import uuid
 from typing import Any
 
+import pytest
+
 from ferry.kafka.connect import codes
 from tests.pure.answers.stories import IDENTITY, begun
 from tests.pure.answers.world import World
@@ -69,6 +71,7 @@ def test_a_group_in_a_merged_topic_is_not_moved(made: World) -> None:
     assert "ferry.merge.topics" in found["billing"]["note"]
 
 
+@pytest.mark.slow
 def test_a_group_at_what_came_from_the_other_cluster_is_placed_there(made: World) -> None:
     lines = IDENTITY, "ferry.guard.foreign.writer = skip"
     begun(made, *lines, topics={"orders": 1})

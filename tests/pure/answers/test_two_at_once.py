@@ -211,6 +211,7 @@ def test_the_pause_of_an_operator_outlasts_a_hand_back_and_an_adoption(made: Wor
     assert paused(made) == [(who, why)]
 
 
+@pytest.mark.slow
 def test_a_pause_of_a_hand_back_alone_ends_with_the_adoption(made: World) -> None:
     adopt = migrated(made)
     assert made.ask("migrate", "hand-back", "a->b", "--create").code == 0

@@ -77,6 +77,7 @@ def draining(made: World) -> list[Record]:
     ]
 
 
+@pytest.mark.slow
 def test_a_window_that_is_cleared_takes_the_lane_back(made: World) -> None:
     begun(made, topics={"users": 2})
     first, second = window(made, "w1"), window(made, "w2", SECOND)
@@ -89,6 +90,7 @@ def test_a_window_that_is_cleared_takes_the_lane_back(made: World) -> None:
     assert (copied(second), shown(second)) == ([], (["w2"], 0))
 
 
+@pytest.mark.slow
 def test_a_window_without_an_end_of_its_first_run_is_continued_by_copy(made: World) -> None:
     begun(made, topics={"users": 2})
     first, second = window(made, "w1"), window(made, "w2", SECOND)

@@ -19,6 +19,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_such_a_word_is_refused_before_any_cluster_is_asked(line: tuple[str, ...], made: World, golden: Golden) -> None:
     begun(made)

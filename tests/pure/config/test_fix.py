@@ -183,6 +183,7 @@ FILES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(FILES)
 @example("clusters = a, ba, ba, b")
 @example(BASE + "topics = a # b \\\n c")

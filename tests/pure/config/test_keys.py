@@ -141,6 +141,7 @@ def at_its_places(one: Explanation) -> list[str]:
     return [place.replace("{alias}", "west").replace("S->T", "west->east") + name for place in one.places]
 
 
+@pytest.mark.slow
 def test_every_key_is_known_at_every_place_that_its_explanation_names() -> None:
     keys = dict.fromkeys(key for one in every_key() for key in at_its_places(one))
     given = dict(line.split(" = ") for line in BASE.splitlines())

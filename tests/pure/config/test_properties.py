@@ -67,6 +67,7 @@ def escaped(text: str, *, key: bool) -> str:
     return hexadecimal if key or not text.isalnum() else text
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(min_size=1), st.text())))
 def test_escaped_entries_come_back(entries: list[tuple[str, str]]) -> None:
     text = "".join(f"{escaped(key, key=True)} = {escaped(value, key=False)}\n" for key, value in entries)

@@ -105,6 +105,7 @@ def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "0123456789abcdef" not in shown
 
 
+@pytest.mark.slow
 def test_the_digest_changes_with_all_that_changes_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     head = "ferry.transforms = one\nferry.transform.one.topics = x, y\nferry.transform.one.hash.key = true\n"
 

@@ -388,6 +388,7 @@ deeds = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(deeds)
 def test_whatever_happens_nothing_of_others_is_deleted_and_a_second_sync_finds_nothing_to_do(
     deeds: list[tuple[frozenset[AclBinding], frozenset[AclBinding], frozenset[AclBinding], AclRules, int]],

@@ -273,6 +273,7 @@ def kept_in_ledger(pairs: tuple[tuple[int, int], ...]) -> tuple[Adoption, int]:
     return known, len(record.value or b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 64, 65, 346, 50_000])
 def test_all_pairs_are_kept_in_a_record_that_the_ledger_takes(count: int) -> None:
     pairs = syncs(count)
@@ -330,6 +331,7 @@ def of_mirror_maker(pairs: Sequence[tuple[int, int]], offset: int) -> int:
     return downstream if offset == upstream else downstream + 1
 
 
+@pytest.mark.slow
 @given(count=st.integers(1, 400), seed=st.integers(0, 1 << 16), chosen=st.randoms(use_true_random=False))
 def test_a_group_reads_again_at_most_what_mirror_maker_2_would_have_it_read(
     count: int, seed: int, chosen: Random

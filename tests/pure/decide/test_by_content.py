@@ -173,6 +173,7 @@ def test_repetitions_that_lie_too_far_back_are_extra(monkeypatch: pytest.MonkeyP
     assert told(found) == [(Kind.EXTRA, (100, 100), (100, 130)), (Kind.DUPLICATE, (50, 100), (130, 180))]
 
 
+@pytest.mark.slow
 @example(319)  # what was lost beside what came once, then repetitions of both
 @example(552)  # a repetition right behind another, and what came once between them is in the second again
 @given(st.integers(0, 2**32))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,6 +126,7 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS, wish=DIGESTS)
 def test_each_record_is_dealt_once_by_one_rule_and_in_order(

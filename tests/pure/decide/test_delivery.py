@@ -173,6 +173,7 @@ def shown(found: BatchState) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.slow if seed > 2 else ()) for seed in range(10)])
 def test_what_is_read_on_from_the_last_attempt_is_as_the_whole_ledger_says(seed: int) -> None:
     random = Random(seed)

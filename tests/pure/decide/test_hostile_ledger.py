@@ -184,6 +184,7 @@ def fields_of(record: Record) -> Iterator[Record]:
             yield Record(key=record.key, value=compact({**body, name: strange}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "at",
     [

@@ -41,6 +41,7 @@ def all_plans() -> tuple[Plan, ...]:
     return tuple(decided())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PLANS).with_suffix("")))
 def test_the_plan_is_what_it_was(path: Path) -> None:
     assert texts()[path] == path.read_text("utf-8")

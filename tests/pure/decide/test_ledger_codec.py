@@ -166,6 +166,7 @@ def test_refusals_come_back(refusal: Refusal) -> None:
     assert parse_refusal(json.loads(encode(refusal_json(refusal)))) == refusal
 
 
+@pytest.mark.slow
 @given(slices)
 def test_slices_come_back(piece: Slice) -> None:
     assert parse_slice(json.loads(encode(slice_json(piece)))) == piece

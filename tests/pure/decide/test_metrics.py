@@ -86,6 +86,7 @@ def test_counters_have_what_every_run_copied_once(told: list[tuple[int, int]]) -
     assert only_of(values, FLOW) == values
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=12), st.integers(0, 3_000))
 def test_runs_of_a_ledger_that_was_rebuilt_or_begun_again_count(begun: list[tuple[int, bool]], took_ms: int) -> None:
     """Each run begins later than those before it, at any generation, also at one that another ledger had."""

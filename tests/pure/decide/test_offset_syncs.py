@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 
 from ferry.features.groups.rules.offset_syncs import offset_syncs, syncs_of
@@ -38,6 +39,7 @@ def test_syncs_are_of_copied_records_only(world: World) -> None:
         assert where[sync.upstream] == sync.downstream
 
 
+@pytest.mark.slow
 def test_many_short_segments_give_few_syncs() -> None:
     """A source in transactions has a hole behind each: a segment each, and MirrorMaker 2's store holds 64 syncs."""
     segments = [Segment(source_start=3 * n, target_start=2 * n, count=2) for n in range(50_000)]

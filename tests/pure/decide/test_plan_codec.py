@@ -28,6 +28,7 @@ def parsed(records: list[Record], parts: dict[int, bytes] | None = None) -> Plan
     return parse_plan(parts_of(records) if parts is None else parts, records[-1].value or b"", "plan of run r")
 
 
+@pytest.mark.slow
 @given(plans, st.sampled_from([1, 50, 500, PART_BYTES]))
 def test_plans_come_back_however_they_are_split(plan: Plan, part_bytes: int) -> None:
     assert parsed(plan_records(plan, part_bytes)) == plan

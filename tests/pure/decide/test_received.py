@@ -106,6 +106,7 @@ def test_equal_sides_are_equal() -> None:
     assert (pair.is_done, pair.comparison.records, found(pair), pair.left) == (True, COUNT, [], [])
 
 
+@pytest.mark.slow
 def test_planted_differences_are_found_where_they_are() -> None:
     good, at = row(TARGET), AT
     altered: dict[str, tuple[dict[str, object], DifferenceKind]] = {

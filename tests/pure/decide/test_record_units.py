@@ -153,6 +153,7 @@ def assert_in_order(world: World) -> None:
             assert offsets == sorted(offsets)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None)
 @given(source=st.lists(KEYS, min_size=1, max_size=3), steps=STEPS, wish=st.sampled_from(["all", "odd", "even"]))
 def test_each_record_is_written_once_by_one_rule_and_in_order(

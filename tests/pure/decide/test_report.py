@@ -135,6 +135,7 @@ def test_offsets_that_are_missing_are_noted_where_the_topic_shows_no_compaction(
         assert (report.missing, report.notes) == (0, plan.notes)
 
 
+@pytest.mark.slow
 def test_the_report_of_very_many_slices_takes_no_longer_for_each() -> None:
     many = replace(PLAN, slices=tuple(piece("orders", number) for number in range(30_000)))
     ends = {place("orders", number): 100 for number in range(0, 30_000, 2)}

@@ -101,6 +101,7 @@ ALTERED: dict[Kind, Callable[[RecordContent], RecordContent]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALTERED)
 @given(data=st.data(), both=sides(), pieces=PIECES)
 def test_an_altered_record_is_found_in_its_place(
@@ -179,6 +180,7 @@ def test_a_swapped_pair_is_one_difference(data: st.DataObject, both: Both, piece
     ]
 
 
+@pytest.mark.slow
 @given(data=st.data(), both=sides(least=40), pieces=PIECES)
 def test_a_record_that_went_far_is_one_difference_of_order(
     data: st.DataObject, both: Both, pieces: list[tuple[int, int]]
@@ -305,6 +307,7 @@ def test_more_lost_than_a_window_holds_is_one_range() -> None:
     assert comparison.records == 5 * WINDOW
 
 
+@pytest.mark.slow
 def test_a_side_without_records_is_missing_or_extra_as_a_whole() -> None:
     both = Long()
     both.targets = []
@@ -315,6 +318,7 @@ def test_a_side_without_records_is_missing_or_extra_as_a_whole() -> None:
     assert extra == (Kind.EXTRA, (1, 1), (1, len(everything)))
 
 
+@pytest.mark.slow
 def test_every_record_altered_is_one_range_and_not_a_slow_one() -> None:
     both = Long()
     both.targets = [one._replace(value=b"other") for one in both.targets]

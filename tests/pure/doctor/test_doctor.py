@@ -41,6 +41,7 @@ def grades(answer: Answer, about: str) -> dict[str, str]:
     return {one["check"]: one["grade"] for one in answer.body["findings"] if one["about"] == about}
 
 
+@pytest.mark.slow
 def test_a_flow_that_runs_well_passes(made: World) -> None:
     begun(made, topics={"users": 1})
     assert made.ask("run", "a->b").code == 0
@@ -253,6 +254,7 @@ def test_a_folder_that_cannot_be_looked_at_fails_alone(
     assert "doctor.json" in bundled(tmp_path / "x.tar.gz")
 
 
+@pytest.mark.slow
 def test_what_this_machine_refuses_is_named_in_the_archive(
     made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +316,7 @@ def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(
     assert (tmp_path / "x.tar.gz").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_the_name_of_a_run_is_no_path_in_the_archive(made: World, tmp_path: Path) -> None:
     begun(made, "topics = nothing", topics={"users": 1})
     assert made.ask("run", "a->b", "--id", "../../up").code == 1

@@ -38,6 +38,7 @@ def acts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grade", "code"), [(Grade.PASS, 0), (Grade.WARN, 0), (Grade.FAIL, 1)])
 def test_a_finding_of_a_feature_is_one_of_its_flow_and_a_failure_leaves_runs_unchecked(
     made: World, acts: ModuleType, grade: Grade, code: int
@@ -58,6 +59,7 @@ def test_a_finding_of_a_feature_is_one_of_its_flow_and_a_failure_leaves_runs_unc
     assert ("runs" in found) is (grade is Grade.FAIL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [True, False])
 def test_a_row_of_a_feature_is_one_of_readiness_and_counts(made: World, acts: ModuleType, held: bool) -> None:
     async def check(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:

@@ -172,15 +172,18 @@ class ExclusiveTaskMachine(ExclusiveMachine, Tasks):
     world: CompactedWorld
 
 
+@pytest.mark.slow
 def test_no_interleaving_breaks_it() -> None:
     run_state_machine_as_test(ExclusiveMachine, settings=settings(stateful_step_count=30, deadline=None))
 
 
+@pytest.mark.slow
 def test_no_interleaving_of_tasks_breaks_it() -> None:
     with of_tasks():
         run_state_machine_as_test(ExclusiveTaskMachine, settings=settings(stateful_step_count=30, deadline=None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [off.looks_after_data, off.stops_at_once])
 def test_no_interleaving_breaks_writers_that_stop_without_an_answer(looks: Clause) -> None:
     with looks():

@@ -104,6 +104,7 @@ def test_records_of_another_producer_get_no_receipt_though_they_are_alike() -> N
         assert (refusal.code, lane.ends()) == ("identical.foreign", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [(), (3, 117)], ids=["all alike", "two differ"])
 def test_the_last_records_of_many_partitions_are_read_at_once(other: tuple[int, ...]) -> None:
     """Each side needs a second for an answer; two for each partition would be minutes."""
@@ -178,6 +179,7 @@ def test_a_batch_that_memory_does_not_take_is_refused_and_a_verbatim_one_is_not_
         assert lane.ends() == {place(): 602}
 
 
+@pytest.mark.slow
 def test_a_partition_without_a_leader_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async def at_once(*_: Any) -> None:
         """Waits for nothing."""
@@ -195,6 +197,7 @@ def test_a_partition_without_a_leader_is_refused_alone(monkeypatch: pytest.Monke
         assert lane.is_identical()
 
 
+@pytest.mark.slow
 def test_a_partition_that_loses_its_leader_while_the_slot_writes_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

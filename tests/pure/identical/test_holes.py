@@ -33,6 +33,7 @@ from tests.tiers import share
 SHAPES = ["c", "ca", "rcarc", "aaa", "racracrac", "rrrc", "crrr"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_transactional_source_is_copied_offset_by_offset(shape: str) -> None:
     lane = Marking(shape, "rr")
@@ -58,6 +59,7 @@ def test_segments_name_the_records_alone() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_next_runs_continue_after_markers(shape: str) -> None:
     lane = Marking(shape)
@@ -68,6 +70,7 @@ def test_the_next_runs_continue_after_markers(shape: str) -> None:
             lane.grow(shape)
 
 
+@pytest.mark.slow
 def test_chunks_and_requests_of_one_batch_are_the_same_copy() -> None:
     lane = Marking("rcarcarca", "carca")
     with at_work(lane):
@@ -123,6 +126,7 @@ def test_a_permission_that_was_taken_away_is_named_and_the_other_partitions_are_
         assert lane.is_identical()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [-1, 6, 7, 43])
 def test_a_lasting_error_of_a_marker_leaves_its_partition_out_and_the_others_are_copied(
     code: int, monkeypatch: pytest.MonkeyPatch
@@ -149,6 +153,7 @@ def test_a_record_that_is_gone_is_refused_whoever_may_write_markers() -> None:
         assert lane.target.log(TOPIC).end == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [5, 6, 7, 19, 20, 56])
 @pytest.mark.parametrize("applied", [True, False])
 def test_an_error_is_followed_by_a_look_and_the_run_continues(code: int, applied: bool) -> None:
@@ -161,6 +166,7 @@ def test_an_error_is_followed_by_a_look_and_the_run_continues(code: int, applied
         assert lane.until() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("applied", [True, False])
 def test_a_marker_without_an_answer_stops_the_partition_until_it_cannot_arrive(
     applied: bool, monkeypatch: pytest.MonkeyPatch
@@ -195,6 +201,7 @@ def test_nothing_is_written_before_a_batch_can_prove_that_no_marker_is_late() ->
         assert (lane.same_up_to(), lane.ends()) == (3, {place(): 3})
 
 
+@pytest.mark.slow
 def test_a_marker_that_arrived_costs_no_lateness(monkeypatch: pytest.MonkeyPatch) -> None:
     lane = Marking("rcrcr")
     with at_work(lane):
@@ -207,6 +214,7 @@ def test_a_marker_that_arrived_costs_no_lateness(monkeypatch: pytest.MonkeyPatch
         assert (lane.is_identical(), lane.until()) == (True, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_holes_without_a_receipt_get_one_after_a_crash(
@@ -238,6 +246,7 @@ def test_holes_without_a_receipt_get_one_after_a_crash(
         assert (lane.is_identical(), lane.until()) == (True, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_late_marker_lands_in_its_hole_or_is_waited_for(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run's marker stays in the network, and it dies; the second one comes to the hole."""
@@ -287,6 +296,7 @@ MAX_AGE_MS = DAY - LEASE_MS - 2 * ((DAY - LEASE_MS) // 4)
 """How old the producer state may be whose sequence number is used."""
 
 
+@pytest.mark.slow
 def test_a_number_that_is_no_offset_is_not_used_when_its_producer_state_may_expire() -> None:
     lane = Marking("rc", "rr")
     with at_work(lane):
@@ -330,6 +340,7 @@ def test_a_number_that_is_no_offset_is_sent_while_its_producer_state_is_young(
         assert (lane.is_identical(), lane.same_up_to(), result.retries) == (sent, 4 if sent else 3, 0 if sent else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "api"), [("rrr", "Produce"), ("arr", "WriteTxnMarkers")])
 def test_each_batch_and_each_marker_renews_its_producer_state(
     shape: str, api: str, monkeypatch: pytest.MonkeyPatch
@@ -365,6 +376,7 @@ def test_a_foreign_record_right_before_a_marker_gets_no_receipt(shape: str) -> N
         assert lane.ends().get(place(), 0) <= at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["c", "a", "rc"])
 def test_producer_state_that_is_gone_changes_nothing(shape: str) -> None:
     lane = Marking("rrc")
@@ -496,6 +508,7 @@ def test_a_record_about_markers_that_an_early_reading_did_not_show_is_seen_befor
         assert lane.same_up_to() == 3
 
 
+@pytest.mark.slow
 def test_an_early_reading_does_not_close_what_another_task_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other task has markers of an earlier run to close, and stops before the hole."""
     lane = Marking("rcr")
@@ -531,6 +544,7 @@ def test_a_marker_at_the_end_that_the_ledger_does_not_show_is_not_called_foreign
         assert lane.same_up_to(1) == 1
 
 
+@pytest.mark.slow
 def test_a_marker_of_another_producer_is_foreign() -> None:
     lane = Marking("rcr")
     with at_work(lane):
@@ -541,6 +555,7 @@ def test_a_marker_of_another_producer_is_foreign() -> None:
         assert {one.code for one in result.refusals.values()} == {"identical.foreign"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("api", "fate"),
     [

@@ -308,6 +308,7 @@ def test_a_partition_with_markers_is_as_safe_as_others() -> None:
         assert (set(found.until), found.sized, found.only_waits) == ({place(0), place(1)}, {place(0), place(1)}, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("applied", [True, False])
 def test_a_marker_that_was_not_answered_waits_unless_it_is_there(applied: bool) -> None:
     """Each hole is passed once. So at the end of all plans each marker has arrived."""
@@ -323,6 +324,7 @@ def test_a_marker_that_was_not_answered_waits_unless_it_is_there(applied: bool) 
         assert looked(lane, drained=True).until == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fresh", [0, 1])
 def test_a_ledger_without_the_run_that_fenced_is_read_again(fresh: int) -> None:
     """`fresh` readings return the whole ledger before one returns the ledger as it was before the last runs."""

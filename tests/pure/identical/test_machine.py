@@ -45,6 +45,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.slow
 def test_no_interleaving_breaks_identical_offsets() -> None:
     run_state_machine_as_test(IdenticalMachine, settings=settings(stateful_step_count=STEPS))
 
@@ -57,6 +58,7 @@ def test_no_interleaving_of_many_breaks_identical_offsets() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clause", "number", "examples"), TABLE)
 def test_without_a_clause_random_search_finds_a_counterexample(clause: Clause, number: int, examples: int) -> None:
     with clause(), pytest.raises(AssertionError, match="wrong: "):

@@ -104,6 +104,7 @@ class MarkerMachine(LaterMachine):
         assert isinstance(outcome, Done) or outcome.code in fitting, "\n".join([*it.trace, f"{outcome}"])
 
 
+@pytest.mark.slow
 def test_no_interleaving_breaks_it() -> None:
     run_state_machine_as_test(MarkerMachine, settings=settings(stateful_step_count=30, deadline=None))
 

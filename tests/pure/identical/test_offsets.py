@@ -53,6 +53,7 @@ class OffsetMachine(LaterMachine):
         assert not any(entry.marker for entry in it.target.entries)
 
 
+@pytest.mark.slow
 def test_no_interleaving_breaks_it() -> None:
     run_state_machine_as_test(OffsetMachine, settings=settings(stateful_step_count=30, deadline=None))
 

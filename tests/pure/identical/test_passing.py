@@ -105,6 +105,7 @@ def test_it_is_refused_with_what_it_costs_unless_the_file_permits_it() -> None:
         assert (lane.target.log(TOPIC).end, lane.same_up_to(1)) == (0, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fate", ["lost", "late", "applied"])
 @pytest.mark.parametrize("skip", range(BATCHES + 1))
 def test_an_answer_that_is_missing_is_found_in_the_log(skip: int, fate: str) -> None:
@@ -120,6 +121,7 @@ def test_an_answer_that_is_missing_is_found_in_the_log(skip: int, fate: str) -> 
         assert (lane.is_right(), result.refusals) == (True, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skip", range(BATCHES + 1))
 @pytest.mark.parametrize("applied", [True, False])
 def test_a_run_that_dies_is_continued_by_the_next_one(skip: int, applied: bool) -> None:
@@ -140,6 +142,7 @@ def test_a_run_that_dies_is_continued_by_the_next_one(skip: int, applied: bool) 
         assert sum(one.records for one in receipts(lane.view(), lane=LANE)) == 5
 
 
+@pytest.mark.slow
 def test_a_run_that_dies_before_it_deletes_leaves_that_to_the_next_one() -> None:
     lane = Later([[3, 2]])
     with at_work(lane):
@@ -153,6 +156,7 @@ def test_a_run_that_dies_before_it_deletes_leaves_that_to_the_next_one() -> None
         assert (lane.is_right(), lane.ends()) == (True, {place(): BEGINS + 5})
 
 
+@pytest.mark.slow
 def test_a_run_that_dies_after_it_deleted_leaves_the_receipts_to_the_next_one() -> None:
     lane = Later([[3, 2]])
     with at_work(lane):
@@ -166,6 +170,7 @@ def test_a_run_that_dies_after_it_deleted_leaves_the_receipts_to_the_next_one() 
         assert first_offsets(lane.view(), LANE) == {place(0): {BEGINS}}
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_among_the_empty_records_copies_no_record_of_the_partition() -> None:
     lane = Later([[3, 2], [4]])
     with at_work(lane):
@@ -200,6 +205,7 @@ def test_without_the_permission_to_delete_nothing_is_written() -> None:
         assert (refusal.kind, lane.target.log(TOPIC).end) == (RefusalKind.NOT_AUTHORIZED, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [-1, codes.POLICY_VIOLATION])
 def test_a_lasting_error_of_the_deletion_leaves_its_partition_out_and_the_others_are_copied(code: int) -> None:
     lane = Later([[3], [4]])
@@ -231,6 +237,7 @@ class LaterMarking(Marking):
         return [(value["run"], key[4:]) for key, value in found if len(key) > 2]
 
 
+@pytest.mark.slow
 def test_empty_records_before_markers_alone_are_deleted_when_a_later_run_has_a_record() -> None:
     lane = LaterMarking()
     with at_work(lane):
@@ -245,6 +252,7 @@ def test_empty_records_before_markers_alone_are_deleted_when_a_later_run_has_a_r
         assert lane.open("fourth").version < PLAN_VERSION, "nothing is left to delete"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_empty_records_before_markers_alone_are_deleted_after_a_fault(attempts: int) -> None:
     """The chunk of the markers is committed. The next one meets an error, in the same process or in another one."""
@@ -274,6 +282,7 @@ def test_a_run_that_dies_before_it_deletes_what_is_before_markers_leaves_that_to
         assert (lane.ends(), lane.begins()) == ({place(): lane.first + 2}, lane.first)
 
 
+@pytest.mark.slow
 def test_a_clock_that_the_ledger_stamps_adds_no_first_offset() -> None:
     """A slot with markers of earlier writers writes a record again for that."""
     lane = LaterMarking()
@@ -299,6 +308,7 @@ def test_nothing_is_deleted_up_to_the_end_of_the_log() -> None:
         assert (lane.target.log(TOPIC).end, lane.target.begins.get(place(), 0)) == (BEGINS, 0)
 
 
+@pytest.mark.slow
 def test_another_first_offset_is_refused_for_a_partition_without_receipts() -> None:
     """The brokers compare sequence numbers alone: an empty record could count as the source's."""
     lane = Later([[3, 2]])
@@ -356,6 +366,7 @@ def overtaken(lane: Later, overtake: Callable[[], object]) -> None:
     assert first_offsets(lane.view(), LANE) == {place(): {0, BEGINS}}, "0 is a first offset like another one"
 
 
+@pytest.mark.slow
 def test_what_an_overtaken_run_says_late_deletes_no_record_of_its_successor() -> None:
     lane = Later([[3, 2]])
     overtaken(lane, lambda: lane.copy(lane.begin(lane.open("second"))))
@@ -368,6 +379,7 @@ def test_what_an_overtaken_run_says_late_deletes_no_record_of_its_successor() ->
     assert (lane.is_right(0), lane.ends()) == (True, {place(): BEGINS + 7})
 
 
+@pytest.mark.slow
 def test_what_an_overtaken_run_says_late_does_not_hide_that_records_without_receipts_begin_at_0() -> None:
     """Such records are not taken for empty ones when the source's log begins there by then."""
     lane = Later([[3, 2]])
@@ -438,6 +450,7 @@ def test_a_foreign_record_among_the_empty_ones_is_refused_after_one_batch(skip: 
         assert (lane.ends(), lane.target.begins.get(place(), 0)) == ({}, 0)
 
 
+@pytest.mark.slow
 def test_empty_batches_are_taken_as_they_are_and_fit_whatever_a_broker_makes_of_them() -> None:
     for count in (1, 64, 65, 8_192, 8_193, MOST_AT_ONCE):
         data = empty_batch(1_000, count, producer=7, at_ms=5)

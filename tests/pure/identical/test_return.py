@@ -516,14 +516,17 @@ def test_after_a_failover_with_loss_the_cluster_that_was_lost_gets_no_return() -
 # Random search.
 
 
+@pytest.mark.slow
 def test_no_interleaving_breaks_it() -> None:
     run_state_machine_as_test(ReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 
 
+@pytest.mark.slow
 def test_no_interleaving_with_markers_breaks_it() -> None:
     run_state_machine_as_test(MarkingReturnMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 
 
+@pytest.mark.slow
 def test_no_interleaving_with_late_requests_while_clients_move_breaks_it() -> None:
     run_state_machine_as_test(LateSwitchMachine, settings=settings(stateful_step_count=STEPS, deadline=None))
 
@@ -564,6 +567,7 @@ SEARCHES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clause", "machine", "number"), SEARCHES)
 def test_without_a_clause_random_search_finds_a_counterexample(
     clause: Clause, machine: type[ReturnMachine], number: int

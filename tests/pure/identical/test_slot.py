@@ -130,6 +130,7 @@ def test_a_request_is_sent_when_all_others_are_answered() -> None:
         assert lane.target.most_under_way == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skip", range(4))
 def test_a_lost_answer_is_found_in_the_log_and_nothing_is_doubled(skip: int) -> None:
     lane = Identical([[1, 2, 1, 3]])
@@ -141,6 +142,7 @@ def test_a_lost_answer_is_found_in_the_log_and_nothing_is_doubled(skip: int) -> 
         assert lane.ends() == {place(): 7}
 
 
+@pytest.mark.slow
 def test_records_without_a_receipt_get_one_after_a_crash() -> None:
     lane = Identical([[2, 1, 3]])
     with at_work(lane):
@@ -156,6 +158,7 @@ def test_records_without_a_receipt_get_one_after_a_crash() -> None:
         assert receipt.segments == (Segment(source_start=0, target_start=0, count=6),)
 
 
+@pytest.mark.slow
 def test_a_receipt_of_found_records_has_the_digest_that_their_writer_would_have_given() -> None:
     plain, crashed = Identical([[2, 1]]), Identical([[2, 1]])
     with at_work(plain):
@@ -183,6 +186,7 @@ def test_a_run_that_was_overtaken_writes_nothing_more() -> None:
         assert (lane.is_identical(), lane.target.count("Produce")) == (True, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3, 6])
 def test_a_batch_that_is_late_changes_nothing_after_its_successor(most: int) -> None:
     """The first run's batch stays in the network; the second run copies all, in a batch of another size."""
@@ -204,6 +208,7 @@ def test_a_batch_that_is_late_changes_nothing_after_its_successor(most: int) -> 
         assert (lane.target.log(TOPIC).end, lane.is_identical()) == (end, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3, 6])
 def test_a_late_batch_that_lands_before_its_successors_is_taken_over(most: int) -> None:
     """The second run has read an empty log when the first run's batch arrives."""
@@ -224,6 +229,7 @@ def test_a_late_batch_that_lands_before_its_successors_is_taken_over(most: int) 
         assert (lane.is_identical(), lane.ends()) == (True, {place(): 6})
 
 
+@pytest.mark.slow
 def test_a_foreign_record_at_the_end_refuses_the_partition_before_anything_is_written() -> None:
     lane = Identical([[2], [1]])
     with at_work(lane):
@@ -289,6 +295,7 @@ def test_a_record_that_is_gone_is_another_hole_than_an_aborted_one() -> None:
         assert (refusal.code, dict(refusal.facts)["at"], lane.same_up_to()) == ("identical.absent", 2, 2)
 
 
+@pytest.mark.slow
 def test_a_hole_at_the_end_is_no_part_of_the_copy() -> None:
     lane = Identical([[3]])
     lane.produce_aborted(0, 2)
@@ -321,6 +328,7 @@ def test_a_log_that_lost_acknowledged_records_is_refused() -> None:
         assert lane.target.log(TOPIC).end == 3
 
 
+@pytest.mark.slow
 def test_the_next_run_writes_after_the_producer_state_expired() -> None:
     lane = Identical([[2]])
     with at_work(lane):
@@ -331,6 +339,7 @@ def test_the_next_run_writes_after_the_producer_state_expired() -> None:
         assert lane.is_identical()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [3, 6, 7, 19, 20, 45, 46, 56])
 @pytest.mark.parametrize("applied", [True, False])
 def test_every_answer_is_followed_by_a_look(code: int, applied: bool) -> None:
@@ -392,6 +401,7 @@ def test_a_process_that_slept_sends_nothing_by_what_it_read_before() -> None:
     assert read == [{place(0)}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", [None, Readings, Lease], ids=["both", "the lease alone", "the readings alone"])
 def test_a_lease_that_is_over_at_once_lets_nothing_be_sent(
     without: type | None, monkeypatch: pytest.MonkeyPatch
@@ -416,6 +426,7 @@ def translated(lane: Identical) -> None:
     lane.port, lane.found = KafkaSlot, None
 
 
+@pytest.mark.slow
 def test_a_partition_that_never_got_a_batch_is_free_to_be_translated_and_one_that_did_is_not() -> None:
     lane = Identical([[], [2]])
     lane.at_ms -= DAY
@@ -432,6 +443,7 @@ def test_a_partition_that_never_got_a_batch_is_free_to_be_translated_and_one_tha
         assert lane.ends() == {place(0): 3, place(1): 2}
 
 
+@pytest.mark.slow
 def test_a_partition_whose_first_batch_is_late_is_not_translated() -> None:
     lane = Identical([[2], []])
     with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
@@ -450,6 +462,7 @@ def test_a_partition_whose_first_batch_is_late_is_not_translated() -> None:
         assert (lane.same_up_to(0), lane.copied(1)) == (2, [0])
 
 
+@pytest.mark.slow
 def test_a_run_that_was_overtaken_before_its_first_batch_sends_none() -> None:
     """The ledger gets what it says of the first batch after the second run has read it."""
     lane = Identical([[2]])

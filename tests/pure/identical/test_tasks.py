@@ -92,10 +92,12 @@ class MarkingTaskMachine(Tasks, markers.MarkerMachine):
     """Sources with holes, which are passed by markers."""
 
 
+@pytest.mark.slow
 def test_no_interleaving_of_tasks_breaks_it() -> None:
     run_state_machine_as_test(TaskMachine, settings=settings(stateful_step_count=30, deadline=None))
 
 
+@pytest.mark.slow
 def test_no_interleaving_of_tasks_that_pass_holes_breaks_it() -> None:
     with patch.object(world, "Writer", MarkingWriter):
         run_state_machine_as_test(MarkingTaskMachine, settings=settings(stateful_step_count=30, deadline=None))
@@ -204,6 +206,7 @@ def test_a_task_that_begins_again_while_the_first_one_writes_ends_in_one_copy() 
 # The real slot, over scripted brokers.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skip", [0, 1, 3])
 def test_a_task_that_begins_again_while_a_batch_of_the_first_one_is_late_copies_each_record_once(skip: int) -> None:
     lane = Identical([[1, 2, 1, 3, 1]])
@@ -223,6 +226,7 @@ def test_a_task_that_begins_again_while_a_batch_of_the_first_one_is_late_copies_
         assert sum(one.records for one in receipts(lane.view(), lane=LANE)) == 8
 
 
+@pytest.mark.slow
 def test_two_tasks_of_one_attempt_that_write_at_once_copy_each_record_once() -> None:
     lane = Identical([[1] * 9])
     with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):

@@ -69,6 +69,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Action, int]
     loop.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "code"), [(acls.described_acls, "acls.unread"), (acls.may_alter_cluster, "acls.permissions-unread")]
 )

@@ -123,6 +123,7 @@ def test_sockets_that_are_connected_already_may_send_messages() -> None:
         assert far.recv(2) == b"ab"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["setup", "call", "teardown"])
 @pytest.mark.parametrize("how", [CAUGHT, ALONE], ids=["caught", "in a thread"])
 def test_a_refusal_that_the_code_under_test_catches_fails_the_test(

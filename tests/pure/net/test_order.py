@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ def test_a_log_with_holes_is_read_to_its_end(log: Log, behind: int, per_answer: 
     assert (taken, buffer.failures, buffer.finished) == (log, {}, {PLACE})
 
 
+@pytest.mark.slow
 @given(logs(most_hole=0, least=3), st.data(), st.integers(2, 5))
 def test_a_damaged_base_offset_is_refused_or_leaves_a_hole_that_is_counted(
     log: Log, data: st.DataObject, per_answer: int

@@ -229,6 +229,7 @@ def test_a_writer_that_leaves_follows_its_coordinator(told: Callable[..., Writer
     assert initialisations(writer) == [(7, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [

@@ -74,6 +74,7 @@ def unknown_after(reader: Reader, requests: int) -> list[int]:
     return [sum(not one.number for one in reader.statuses(FLOWS, closely=False)) for _ in range(requests)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [0.0011, 0.01, 0.1])
 def test_a_large_list_is_filled_by_parts_however_slow_the_reader_is(scripted: Scripted, cost: float) -> None:
     scripted.seconds = cost

@@ -118,6 +118,7 @@ def test_each_cluster_shows_its_brokers_its_controller_and_the_copies_of_the_flo
     assert found.source.asked_ms == made.now_ms
 
 
+@pytest.mark.slow
 def test_figures_of_a_poll_are_as_old_as_its_questions(
     made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_figures_of_a_poll_are_as_old_as_its_questions(
     assert watch.clusters().source.asked_ms == began
 
 
+@pytest.mark.slow
 def test_a_dead_broker_is_counted_and_its_partitions_are_under_replicated(made: World, watch: FlowWatch) -> None:
     made.b.lost = (7,)
     watch.look()
@@ -143,6 +145,7 @@ def test_a_dead_broker_is_counted_and_its_partitions_are_under_replicated(made: 
     assert (target.health.under_replicated, target.health.offline) == (3, 0)
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_listed_and_does_not_answer_is_named(made: World, watch: FlowWatch) -> None:
     watch.look()
     watch.clusters()
@@ -180,6 +183,7 @@ def test_what_may_not_be_asked_is_not_known_and_says_why(made: World, watch: Flo
     assert found.source.steering.protocol == ""
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_gone_keeps_what_it_showed_last(made: World, watch: FlowWatch) -> None:
     watch.look()
     before = watch.clusters()
@@ -208,6 +212,7 @@ async def refused(_: Cluster) -> Asked:
     raise Refused("not allowed")
 
 
+@pytest.mark.slow
 def test_an_error_of_a_broker_at_its_settings_leaves_the_others_known(
     made: World, watch: FlowWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_password_that_was_changed_is_brought_while_the_page_stays_open(reader
     assert (seen.hindrances, world.closed >= 1) == ((), True)
 
 
+@pytest.mark.slow
 def test_a_secrets_backend_is_not_asked_at_every_poll_that_fails(reader: Reader, world: World) -> None:
     world.password = "another"
     asked(reader, lambda seen: seen.hindrances, "it is not refused")
@@ -123,6 +124,7 @@ def test_a_secrets_backend_is_not_asked_at_every_poll_that_fails(reader: Reader,
     assert (world.lookups, world.opened) == (2, 2), "at first, and once after the first refusal"
 
 
+@pytest.mark.slow
 def test_it_is_asked_again_after_a_while(reader: Reader, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher, "RENEW_SECONDS", 0.05)
     world.password = "new"
@@ -131,6 +133,7 @@ def test_it_is_asked_again_after_a_while(reader: Reader, world: World, monkeypat
     asked(reader, lambda seen: world.polls[-1] == "new" and not seen.hindrances, "the old password stays")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [Unreachable("a is silent"), EmptyFilter("no topic")])
 def test_no_login_is_to_blame_for_an_outage_or_a_filter(reader: Reader, world: World, error: FerryError) -> None:
     world.error = error

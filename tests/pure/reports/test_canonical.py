@@ -28,6 +28,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_a_value_has_one_text_whatever_the_order_of_its_keys(value: object) -> None:
     again = json.loads(canonical(value))

@@ -137,6 +137,7 @@ def with_old_blocks() -> History:
     return history
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "target", "goes"), [(1.0, 1.0, True), (1.0, 0.0, False), (0.0, 1.0, False)], ids=["both", "s", "t"]
 )
@@ -149,6 +150,7 @@ def test_only_what_both_sides_have_lost_is_given_up(source: float, target: float
     assert bool(pruned(opened(history))) is goes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [
@@ -227,6 +229,7 @@ def _named(view: LedgerView) -> list[list[Any]]:
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("appends", range(4))
 def test_who_died_with_tombstones_half_written_is_followed_by_one_who_writes_the_rest(appends: int) -> None:
     history = with_old_blocks()
@@ -242,6 +245,7 @@ def test_who_died_with_tombstones_half_written_is_followed_by_one_who_writes_the
     assert all(links.blocks for links in opened(history).rolled.chains.values())
 
 
+@pytest.mark.slow
 def test_blocks_that_were_taken_by_a_run_that_did_not_say_so_are_passed_over() -> None:
     history = with_old_blocks()
     history.prune(1_000)
@@ -268,6 +272,7 @@ def test_a_ledger_without_its_summary_is_swept_as_well() -> None:
     assert all(receipt.end > ends[receipt.source] for receipt in receipts(whole))
 
 
+@pytest.mark.slow
 def test_a_copy_that_comes_back_after_its_deletion_is_not_taken_for_pruned() -> None:
     history = with_old_blocks()
     history.prune(1_000)

@@ -215,6 +215,7 @@ def positions(made: World) -> int | None:
     return sum(ends) if ends else None
 
 
+@pytest.mark.slow
 def test_an_overtaken_hand_back_writes_no_position(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
     migrated(made)
     looks = iter(range(2))
@@ -229,6 +230,7 @@ def test_an_overtaken_hand_back_writes_no_position(made: World, monkeypatch: pyt
     assert (positions(made), paused(made)) == (None, [])
 
 
+@pytest.mark.slow
 def test_a_hand_back_that_is_overtaken_after_its_pause_writes_no_position(
     made: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +276,7 @@ def test_a_hand_back_that_dies_before_its_positions_leaves_a_pause_and_is_repeat
 FILE_BACK = "migrate", "hand-back", "a->b", "--output"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taken", [True, False], ids=["a file", "no folder"])
 def test_a_hand_back_to_a_file_that_cannot_be_new_does_not_begin(made: World, taken: bool) -> None:
     migrated(made)
@@ -358,6 +361,7 @@ def test_a_run_that_is_overtaken_before_it_writes_heartbeats_writes_none(
     assert "heartbeats-0" in made.b.target.logs
 
 
+@pytest.mark.slow
 def test_a_drop_that_is_overtaken_while_topics_are_deleted_deletes_no_group(
     made: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,6 +103,7 @@ def test_records_that_keep_their_partition(poison: Poison, names: Names, given_r
     assert found == [(row[2], TARGET, row[2], *row[2:8], *marks(poison, names, row)) for row in given_rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("poison", Poison)
 @pytest.mark.parametrize("names", NAMED)
 @given(records)

@@ -43,6 +43,7 @@ def cut(places: list[Place], sizes: list[int]) -> list[pa.RecordBatch]:
     return found
 
 
+@pytest.mark.slow
 @given(places=PLACES, sizes=st.lists(st.integers(1, 5)), verbs=st.lists(st.integers(-2, 3)))
 def test_all_come_once_between_settlements(places: list[Place], sizes: list[int], verbs: list[int]) -> None:
     rows = Rows(cut(places, sizes))
@@ -68,6 +69,7 @@ def test_all_come_once_between_settlements(places: list[Place], sizes: list[int]
     assert rows.next() is None
 
 
+@pytest.mark.slow
 @given(places=PLACES.filter(lambda rows: len(rows) > 1), sizes=st.lists(st.integers(1, 5)), data=st.data())
 def test_what_is_out_of_order_is_refused(places: list[Place], sizes: list[int], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(places) - 2))

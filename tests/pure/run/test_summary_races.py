@@ -105,6 +105,7 @@ def offsets_of(history: History, view: LedgerView) -> tuple[list[int], int]:
     return list(parts), seal.at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", [0, 1, -1])
 def test_a_summary_without_one_of_its_parts_does_not_count(which: int) -> None:
     history, older, newer = with_two_summaries()
@@ -138,6 +139,7 @@ def test_a_summary_whose_seal_was_lost_does_not_count() -> None:
         assert_same(history.log, found, history.log.whole())
 
 
+@pytest.mark.slow
 def test_what_a_writer_leaves_who_dies_before_the_seal_is_nothing_and_goes() -> None:
     history, _, newer = with_two_summaries()
     history.run()

@@ -131,6 +131,7 @@ def switch(verb: Verb, name: str = "s-1") -> Switch:
     )
 
 
+@pytest.mark.slow
 @given(
     verb=st.sampled_from(Verb),
     deaths=st.lists(st.tuples(st.sampled_from(["append", "effect"]), st.integers(1, 12), st.booleans()), max_size=8),
@@ -454,6 +455,7 @@ def test_who_is_killed_while_a_switch_is_abandoned_can_abandon_it_again(
     golden(refused.value)
 
 
+@pytest.mark.slow
 def test_a_switch_is_given_up_before_it_promotes_and_not_after(golden: Golden) -> None:
     ledger, world = Ledger(), World()
     journal = Journal(ledger, "ann@desk-7")

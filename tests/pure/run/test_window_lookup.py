@@ -37,6 +37,7 @@ def opens(it: Lane) -> Plan:
     return it.opened_by(opened(it), run_of("run", lane=NAME), OPTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leader", [NOBODY, DEAD], ids=["leaderless", "unserved"])
 def test_what_cannot_be_asked_is_refused_and_settled_when_it_can(leader: int) -> None:
     with lane("") as it:

@@ -129,6 +129,7 @@ def test_a_marker_that_is_none_although_its_checksum_is_right_is_reported() -> N
     assert (records, [one.offset for one in unopened]) == ([3, 4], [2])
 
 
+@pytest.mark.slow
 @given(
     histories.map(log_of),
     st.dictionaries(st.integers(0, 29), st.tuples(st.integers(0, 120), st.integers(1, 255)), max_size=4),

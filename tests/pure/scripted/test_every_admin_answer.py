@@ -163,16 +163,19 @@ TABLE = Table(
 )
 
 
+@pytest.mark.slow
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
+@pytest.mark.slow
 @each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
+@pytest.mark.slow
 @each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)
@@ -193,6 +196,7 @@ def test_an_offset_of_the_source_that_is_denied_is_not_deleted() -> None:
         assert read_of(made)[0] == READ[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_copied(side: str) -> None:
     """As where its log directory is offline: what lies there is not known, and not none."""

@@ -376,16 +376,19 @@ def test_an_acl_that_a_lost_request_created_stays_ferrys_though_the_next_one_is_
         assert makes_acls(made, said)
 
 
+@pytest.mark.slow
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
+@pytest.mark.slow
 @each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
+@pytest.mark.slow
 @each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)

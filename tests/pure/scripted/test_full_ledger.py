@@ -35,6 +35,7 @@ def named(error: FerryError | None) -> None:
     assert f"{codes.advised(codes.KAFKA_STORAGE_ERROR)}" in str(error)
 
 
+@pytest.mark.slow
 @both_versions
 @pytest.mark.parametrize("chunks", [0, 1])
 def test_what_has_its_receipts_is_said_as_copied_and_the_rest_is_aborted(version: int, chunks: int) -> None:
@@ -66,6 +67,7 @@ def test_what_has_its_receipts_is_said_as_copied_and_the_rest_is_aborted(version
         assert lane.is_whole()
 
 
+@pytest.mark.slow
 @both_versions
 def test_a_record_that_is_too_large_for_the_ledger_is_refused_at_once_with_the_remedy(
     version: int, golden: Golden
@@ -92,6 +94,7 @@ def test_a_record_that_is_too_large_for_the_ledger_is_refused_at_once_with_the_r
         assert lane.is_whole()
 
 
+@pytest.mark.slow
 def test_no_run_is_opened_in_a_ledger_that_takes_no_plan() -> None:
     lane = Lane([[3]])
     with at_work(lane):
@@ -106,6 +109,7 @@ def test_no_run_is_opened_in_a_ledger_that_takes_no_plan() -> None:
         assert lane.is_whole()
 
 
+@pytest.mark.slow
 def test_no_attempt_is_begun_that_the_ledger_does_not_take() -> None:
     lane = Lane([[3]])
     with at_work(lane):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -14,6 +15,7 @@ from ferry.features.records.acts import reading
 from ferry.features.records.acts.reading import ReadSpec, ReadWaits, read_batches
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.throttle import Throttle
 from tests.pure.scripted.lane import Lane, place
 from tests.pure.scripted.wire import connected, on_the_wire
 
@@ -41,7 +43,8 @@ def test_waits_for_a_throttle_and_for_quotas_are_kept_up_to_date(rate: int | Non
             cluster.throttled_s = QUOTA_S
             yield cluster
 
-        with patch.object(reading, "connected", opened):
+        throttle = partial(Throttle, clock=clock.now)
+        with patch.object(reading, "connected", opened), patch.object(reading, "Throttle", throttle):
             began = clock.skipped
             found = list(read_batches(spec, waits=waits))
     assert len(found) == 20

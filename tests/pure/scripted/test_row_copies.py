@@ -39,6 +39,7 @@ def lane_of_rows(sizes: list[list[int]], version: int = 2) -> Lane:
     return lane
 
 
+@pytest.mark.slow
 @both_versions
 def test_a_chunk_after_the_other_costs_no_retry(version: int) -> None:
     lane = lane_of_rows([[6], [5]], version)
@@ -50,6 +51,7 @@ def test_a_chunk_after_the_other_costs_no_retry(version: int) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on() -> None:
     lane = lane_of_rows([[3], [4], [5]])
     with at_work(lane):
@@ -63,6 +65,7 @@ def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on() 
         assert lane.is_whole()
 
 
+@pytest.mark.slow
 @both_versions
 @pytest.mark.parametrize("skip", range(4))
 def test_rows_since_the_last_commit_come_again_for_a_retry(version: int, skip: int) -> None:
@@ -74,6 +77,7 @@ def test_rows_since_the_last_commit_come_again_for_a_retry(version: int, skip: i
         assert (result.retries, lane.is_whole(), sum(one.records for one in result.receipts)) == (1, True, 11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skip", [1, 2], ids=["the second batch", "the last one"])
 def test_a_chunk_counts_when_each_of_its_batches_is_acknowledged(skip: int) -> None:
     lane = lane_of_rows([[3], [3], [3]])
@@ -133,6 +137,7 @@ def test_rows_that_end_early_are_not_taken_for_left_out_by_the_transform(at: int
         assert lane.is_whole()
 
 
+@pytest.mark.slow
 def test_rows_that_a_transform_leaves_out_are_holes_of_the_receipt() -> None:
     lane = Lane([[6]])
 
@@ -209,6 +214,7 @@ def test_a_slot_whose_rows_are_all_left_out_can_be_stopped() -> None:
         assert (result.stopped, result.receipts, len(read)) == (True, [], 3)
 
 
+@pytest.mark.slow
 def test_receipts_have_the_waits_of_what_reads_meanwhile() -> None:
     lane, waits = Lane([[6]]), ReadWaits()
 

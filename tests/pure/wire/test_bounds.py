@@ -13,6 +13,7 @@ from ferry.wire.records import ProducerIdentity, build_batch, open_batch, record
 from tests.pure.wire.hostile import packed, raw_batch, record
 
 
+@pytest.mark.slow
 def test_many_small_records_are_bounded_in_a_topic_of_ours() -> None:
     count = own.MOST_RECORDS + 1
     batch = packed(Codec.ZSTD, b"".join(record(index, None, None) for index in range(count)), count=count)

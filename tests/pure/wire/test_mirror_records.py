@@ -41,6 +41,7 @@ def test_golden_bytes(row: dict[str, Any]) -> None:
     assert record_of(thing) == Record(key=key, value=value)
 
 
+@pytest.mark.slow
 @given(thing=CHECKPOINTS | HEARTBEATS | SYNCS)
 def test_what_was_written_is_read(thing: GroupCheckpoint | Heartbeat | OffsetSync) -> None:
     record = record_of(thing)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import signal
 import string
-import threading
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import psutil
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
-from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.codec import IDENTICAL_VERSION
@@ -163,68 +158,6 @@ def test_a_member_of_the_position_group_that_commits_over_it_changes_nothing(
     assert report.records == 400
     assert "position.moved" in codes(report.plan.notes)
     assert lab.assert_equal() == 4_400
-
-
-def test_a_transaction_that_timed_out_is_copied_again(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
-) -> None:
-    lab = new_lab(source_cluster, target_cluster, topic, ferry_transaction_timeout_ms="3000", ferry_chunk_seconds="1")
-    with lab.runs() as runs:
-        plan = runs.open_run("slow", local_origin())
-        name = transactional_id(lab.flow.flow, "live", plan.used_slots[0])
-
-        def until_the_broker_gave_up() -> None:
-            async def state(client: Cluster) -> str:
-                return await transaction_state(client, name)
-
-            # While the abort is being written a commit is told to come again, and the slot begins anew by itself.
-            wait_until(
-                lambda: "CompleteAbort" in on_cluster(target_cluster, state),
-                "a transaction that the broker has aborted",
-            )
-
-        with pytest.raises(Retryable, match=rf" {re.escape(name)} .* ferry\.transaction\.timeout\.ms .*\b3000 "):
-            copy_held(runs, plan, plan.used_slots[0], Hooks(before={"commit": until_the_broker_gave_up}))
-        assert lab.copy(runs, plan).state is RunState.SUCCESS
-    assert lab.assert_equal() == 4_000
-
-
-@pytest.mark.parametrize("newer", ["takes over", "dies"])
-def test_a_newer_writer_has_begun_to_fence_when_we_commit(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, newer: str
-) -> None:
-    """The broker has aborted our transaction, the newer writer has yet to ask again: our commit is called invalid."""
-    lab = new_lab(source_cluster, target_cluster, topic)
-    with lab.runs() as runs:
-        plan = runs.open_run("one", local_origin())
-        slot = plan.used_slots[0]
-        name = transactional_id(lab.flow.flow, "live", slot)
-
-        async def initialise(client: Cluster) -> Any:
-            wish = {"transactional_id": name, "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1}
-            return await client.ask(InitProducerIdRequest(**wish), await client.coordinator(TRANSACTION, name))
-
-        async def state(client: Cluster) -> str:
-            return await transaction_state(client, name)
-
-        again = threading.Timer(0.2, on_cluster, (target_cluster, initialise))
-
-        def begin_to_fence() -> None:
-            on_cluster(target_cluster, initialise)
-            wait_until(
-                lambda: "CompleteAbort" in on_cluster(target_cluster, state),
-                "a transaction that the broker has aborted",
-            )
-            if newer == "takes over":
-                again.start()
-
-        hooks = Hooks(before={"commit": begin_to_fence})
-        with pytest.raises(Retryable, match=f"fenced: .* {re.escape(name)}"):
-            copy_held(runs, plan, slot, hooks)
-        if newer == "takes over":
-            again.join()
-        assert lab.copy(runs, plan).state is RunState.SUCCESS
-    assert lab.assert_equal() == 4_000
 
 
 def test_a_transaction_timeout_above_the_brokers_limit_is_refused(

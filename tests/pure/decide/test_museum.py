@@ -241,7 +241,6 @@ def test_there_are_ledgers_of_seven_days() -> None:
     }
 
 
-@pytest.mark.slow
 def test_each_kind_of_record_is_in_some_ledger() -> None:
     found = {decode_key(one.record.key)[0] for path in EXHIBITS for one in exhibit(path).ones if one.record.value}
     missing = KINDS.keys() - found

@@ -558,15 +558,10 @@ def test_a_marker_of_another_producer_is_foreign() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("api", "fate"),
-    [
-        pytest.param(api, fate, marks=pytest.mark.slow if number % 2 else ())
-        for number, (api, fate) in enumerate(
-            product(
-                ("Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"),
-                ("lost", "applied and lost", "error"),
-            )
-        )
-    ],
+    product(
+        ("Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"),
+        ("lost", "applied and lost", "error"),
+    ),
 )
 @pytest.mark.parametrize("skip", share(range(4), 1, 4))
 def test_a_fault_at_any_step_disturbs_nothing(api: str, fate: str, skip: int, monkeypatch: pytest.MonkeyPatch) -> None:

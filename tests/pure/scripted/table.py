@@ -3,7 +3,7 @@
 `make test-all` runs each case: a request in each version of transactions, carried out or not, with all codes. In `make
 test`, each kind of request meets one code before and one after it was carried out, one lost answer and one late answer.
 Versions, codes and delays take turns. `make quick` has half of that: a code before or after, an answer that is lost or
-late.
+late. Of the tables of administration, commands and identical offsets it has nothing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import ferry
 from tests.pure.identical import test_every_identical_answer
 from tests.pure.scripted import (
     test_every_admin_answer,
@@ -25,6 +29,14 @@ MODULES = (
     test_every_second_answer,
 )
 TABLES = {one.__name__.rpartition("_every_")[2]: one.TABLE for one in MODULES}
+IMPORTS = re.compile(r"^ *from kafka\.protocol[\w.]* import (\([^)]*\)|.*)$", re.MULTILINE)
+ELSEWHERE = {
+    "ApiVersions": "tests/pure/net/test_transport.py",
+    "SaslAuthenticate": "tests/kafka/security",
+    "SaslBytes": "tests/kafka/security",
+    "DescribeQuorum": "tests/pure/doctor",
+}
+"""Kinds of requests that no table has, and where their answers are tested: those of connections, logins, the doctor."""
 each_table = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 
 
@@ -47,3 +59,9 @@ def test_no_case_is_empty(table: Table) -> None:
 
 def test_a_copy_and_its_opening_meet_all_codes() -> None:
     assert {fault.code for case in TABLES["answer"].coded for fault in case.faults} == CODES
+
+
+def test_each_kind_of_request_that_ferry_sends_is_in_a_table_or_tested_elsewhere() -> None:
+    texts = [path.read_text() for path in Path(ferry.__file__).parent.rglob("*.py")]
+    names = {name for text in texts for found in IMPORTS.findall(text) for name in re.findall(r"(\w+)Request\b", found)}
+    assert names - {one.fault.api for table in TABLES.values() for one in table.requests.values()} == ELSEWHERE.keys()

@@ -91,6 +91,11 @@ NOTES: Mapping[str, Entry] = {
         "grant DESCRIBE_CONFIGS on the topics at {source} and at {target}, or set sync.topic.configs.enabled = false",
     ),
     "topic.settings-refused": Entry(None, "{why}, or set sync.topic.configs.enabled = false"),
+    "topic.setting-unknown": Entry(
+        None,
+        "{setting} is not copied to {topics}, because Kafka of cluster {cluster} has no such setting",
+        "name it in config.properties.exclude, after the defaults of that key, and this note ends",
+    ),
     "topic.narrower": Entry(None, "{setting} is {here} on {topics} but {there} at the source, so {cost}", "{remedy}"),
     "topic.deleted": Entry(
         None,

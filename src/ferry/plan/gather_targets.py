@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.admin.disks import broker_space
-from ferry.kafka.admin.topic_settings import default_settings, topic_settings_each
+from ferry.kafka.admin.topic_settings import DefaultSettings, default_settings, topic_settings_each
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -64,6 +64,6 @@ async def with_resources(flow: FlowConfig, facts: TargetFacts, target: Cluster) 
     """
     own = ledger_topic(flow.flow.source)  # this login may read its settings in any case
     known = own if own in target.topics else min(target.topics, default=None)
-    defaults = {} if known is None else await default_settings(target, known)
+    defaults = DefaultSettings() if known is None else await default_settings(target, known)
     space = await broker_space(target) if flow.topics.target_free_percent is not None else None
-    return replace(facts, defaults=defaults, space=space)
+    return replace(facts, defaults=defaults.values, known_settings=defaults.names, space=space)

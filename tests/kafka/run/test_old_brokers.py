@@ -16,12 +16,13 @@ from ferry.features.verify.acts.wanted import Wanted
 from ferry.ledger.report import RunState
 from ferry.model import DifferenceKind
 from ferry.model.switch import Step, SwitchOptions, SwitchOutcome, SwitchState, Verb, next_step
-from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.kafka.run.switching import OPTIONS, Clients, Pair, pair_of, read_there
 from tests.kafka.run.test_backfill import LANE, History
 from tests.kafka.run.test_drills import LATER, PARTITIONS, RECORDS, drill_lab, drilled, left_on
 from tests.kafka.run.test_verify import AT, flipped, found_in, messages, rewrite, verified
 from tests.program import warm_ferry as ferry
+from tests.said import facts_in, of_code
 
 FROM_TODAY, FROM_OLD = "from 4.3.0 to 3.9.1", "from 3.9.1 to 4.3.0"
 
@@ -157,3 +158,19 @@ def test_windows_of_history_are_copied_compared_and_dropped(
     assert dropped.code == 0, dropped.err
     assert dropped.json("lanes-drop")["topics"] == [f"{history.lab.target_topic(topic)}.backfill.{LANE}"]
     assert history.lab.assert_equal() == 6
+
+
+@pytest.mark.extra
+def test_settings_that_the_newer_kafka_no_longer_has_are_left_out_and_the_topic_is_copied(
+    old_cluster: RunningCluster, source_cluster: RunningCluster, topic: str
+) -> None:
+    gone = {"message.format.version": "2.8-IV1", "message.downconversion.enable": "false"}
+    create_topic(old_cluster, topic, partitions=1, config={**gone, "retention.ms": "864000000"})
+    send(producer(old_cluster), topic, numbered(10, partitions=1))
+    lab = Lab(source=old_cluster, target=source_cluster, alias=new_alias(), topics=(topic,))
+    first = lab.micro_run()
+    assert (first.state, first.records) == (RunState.SUCCESS, 10)
+    named = [facts_in(one)["setting"] for one in of_code("topic.setting-unknown", first.plan.notes)]
+    assert named == sorted(gone)
+    assert lab.micro_run().state is RunState.SUCCESS
+    assert lab.assert_equal() == 10

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from ferry.model import ChangeKind, TopicChange
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.plan.rules.planning_rules import Rules
-from ferry.plan.rules.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
+from ferry.plan.rules.topic_settings import (
+    Narrower,
+    created_settings,
+    limit_notes,
+    narrower_limits,
+    settings_change,
+    unknown_notes,
+    unknown_settings,
+)
 from tests.golden import Golden
 from tests.pure.decide.values import RULES
 
@@ -217,3 +225,27 @@ def test_topics_with_the_same_trouble_share_a_sentence(golden: Golden) -> None:
         RULES, {"a.t": [Narrower(name="message.timestamp.type", source="CreateTime", target="LogAppendTime")]}
     )
     golden(note, "times of the log")
+
+
+def test_what_the_targets_kafka_has_no_setting_for_is_left_out_and_named(golden: Golden) -> None:
+    here = settings({"message.format.version": "2.8-IV1", "retention.ms": WEEK}, segment_ms=default("9"))
+    there = settings({"retention.ms": MONTH}, segment_ms=default("9"))
+    known = {"retention.ms", "segment.ms"}
+    assert dict(created_settings(RULES, here, known)) == {"retention.ms": WEEK}
+    made = settings_change(RULES, "orders", here, "a.orders", there, 1, known)
+    assert made is not None
+    assert dict(made.configs) == {"retention.ms": WEEK}
+    assert unknown_settings(RULES, here, known) == ["message.format.version"]
+    (note,) = unknown_notes("b", {"a.orders": unknown_settings(RULES, here, known), "a.users": []})
+    golden(note)
+
+
+def test_where_the_target_does_not_show_what_it_knows_all_is_copied() -> None:
+    here = settings({"message.format.version": "2.8-IV1"})
+    assert dict(created_settings(RULES, here, frozenset())) == {"message.format.version": "2.8-IV1"}
+    assert unknown_settings(RULES, here, frozenset()) == []
+
+
+def test_a_reset_of_a_setting_that_the_target_does_not_have_is_not_worth_a_note() -> None:
+    here = settings(message_downconversion_enable=default("true"))
+    assert unknown_settings(RULES, here, {"retention.ms"}) == []

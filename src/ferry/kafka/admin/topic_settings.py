@@ -184,24 +184,34 @@ async def settings_in_force(cluster: Cluster, topic: str) -> dict[str, str]:
     return await cluster.retrying(action)
 
 
-async def default_settings(cluster: Cluster, topic: str) -> dict[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultSettings:
+    """The settings of a new topic where nothing is set, and the names of all settings that the brokers know."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    names: frozenset[str] = frozenset()
+
+
+async def default_settings(cluster: Cluster, topic: str) -> DefaultSettings:
     """Return what a new topic has where nothing is set, by the synonyms of an existing topic's settings.
 
     Empty when this login may not see them, or the topic is gone.
     """
     request = _request([topic], synonyms=True)
 
-    async def action() -> dict[str, str]:
+    async def action() -> DefaultSettings:
         found: dict[str, str] = {}
+        names = set[str]()
         for result in (await cluster.ask(request)).results:
             for entry in result.configs:  # none where there is an error
+                names.add(entry.name)
                 # The first synonym that is not the topic's own counts.
                 values = [word.value for word in entry.synonyms if word.source in _ORIGINS and word.value is not None]
                 if values:
                     found[entry.name] = values[0]
                 elif entry.config_source in _ORIGINS and entry.value is not None:
                     found[entry.name] = entry.value
-        return found
+        return DefaultSettings(values=found, names=frozenset(names))
 
     return await cluster.retrying(action)
 

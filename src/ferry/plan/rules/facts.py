@@ -154,6 +154,8 @@ class TargetFacts:
     """Copies that this login may not see, whether they exist or not."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """The settings of a new topic of the target if nothing is set; empty when they are not known."""
+    known_settings: frozenset[str] = frozenset()
+    """The names of the settings of topics that the target's Kafka has; empty when they are not known."""
     space: Mapping[int, BrokerSpace] | None = None
     """Disk space by broker of the target, for those that report it; None: not asked."""
     cut: Mapping[TopicPartition, int] = field(default_factory=dict)

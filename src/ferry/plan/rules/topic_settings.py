@@ -5,7 +5,7 @@ Source: `MirrorSourceConnector.targetConfig` and `incrementalAlterConfigs`, `Def
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ferry.messages.catalogue import sentence
@@ -15,8 +15,10 @@ from ferry.plan.rules.planning_rules import Rules
 from ferry.words import several
 
 
-def wanted_settings(rules: Rules, source: TopicSettings) -> dict[str, str | None]:
+def wanted_settings(rules: Rules, source: TopicSettings, known: Collection[str] = frozenset()) -> dict[str, str | None]:
     """Return the settings that the copy should have by the source topic: a value, or None for the target's default.
+
+    `known` are the names of settings that the target's Kafka has; others are left out. Empty: that is not known.
 
     As in MirrorMaker 2, a topic's own settings are copied, and those set on running brokers. Where Kafka's default is
     in force at the source, `use.defaults.from` decides whose default counts. With `source`, settings from the brokers'
@@ -28,33 +30,53 @@ def wanted_settings(rules: Rules, source: TopicSettings) -> dict[str, str | None
             wanted[name] = setting.value
         elif setting.origin is SettingOrigin.DEFAULT:
             wanted[name] = None
-    return {name: value for name, value in wanted.items() if not rules.config_excluded(name)}
+    kept = {name: value for name, value in wanted.items() if not rules.config_excluded(name)}
+    return {name: value for name, value in kept.items() if not known or name in known}
+
+
+def unknown_settings(rules: Rules, source: TopicSettings, known: Collection[str]) -> list[str]:
+    """Return the settings of a source topic that the target's Kafka does not have: those with a value."""
+    lacking = wanted_settings(rules, source).items() - wanted_settings(rules, source, known).items()
+    return sorted(name for name, value in lacking if value is not None)
 
 
 _KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
 """For scratch topics: by age, history would be deleted within seconds of its copy. Dropping the lane deletes it."""
 
 
-def created_settings(rules: Rules, source: TopicSettings | None) -> tuple[tuple[str, str], ...]:
+def created_settings(
+    rules: Rules, source: TopicSettings | None, known: Collection[str] = frozenset()
+) -> tuple[tuple[str, str], ...]:
     """Return the settings that a copy is created with; none when the source does not show its own.
+
+    `known` is as for `wanted_settings`.
 
     As in MirrorMaker 2, they are set even if settings are not synchronised: with the target's settings, old records
     could be deleted at once.
     """
-    wanted = {} if source is None else wanted_settings(rules, source)
+    wanted = {} if source is None else wanted_settings(rules, source, known)
     if rules.scratch:
         wanted |= _KEPT
     return tuple(sorted((name, value) for name, value in wanted.items() if value is not None))
 
 
 def settings_change(
-    rules: Rules, source_topic: str, source: TopicSettings, target_topic: str, target: TopicSettings, partitions: int
+    rules: Rules,
+    source_topic: str,
+    source: TopicSettings,
+    target_topic: str,
+    target: TopicSettings,
+    partitions: int,
+    known: Collection[str] = frozenset(),
 ) -> TopicChange | None:
-    """Return what must be set and reset on an existing copy; None if nothing differs, or for a scratch topic."""
+    """Return what must be set and reset on an existing copy; None if nothing differs, or for a scratch topic.
+
+    `known` is as for `wanted_settings`.
+    """
     if rules.scratch:
         return None
     configs: dict[str, str | None] = {}
-    for name, value in wanted_settings(rules, source).items():
+    for name, value in wanted_settings(rules, source, known).items():
         if value is None:
             if name in target.own:
                 configs[name] = None
@@ -168,3 +190,18 @@ def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[S
             sentence("topic.narrower", setting=name, here=target, topics=listed, there=source, cost=cost, remedy=remedy)
         )
     return notes
+
+
+def unknown_notes(target: str, found: Mapping[str, Iterable[str]]) -> list[Sentence]:
+    """Return a sentence for each setting that the target's Kafka does not have.
+
+    `target` is the cluster's alias; `found` has the names of settings by target topic.
+    """
+    topics: dict[str, list[str]] = {}
+    for topic, names in found.items():
+        for name in names:
+            topics.setdefault(name, []).append(topic)
+    return [
+        sentence("topic.setting-unknown", setting=name, topics=several(some), cluster=target)
+        for name, some in sorted(topics.items())
+    ]

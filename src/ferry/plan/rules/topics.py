@@ -12,7 +12,15 @@ from ferry.model import ChangeKind, Receipt, Refusal, Sentence, TopicChange, lan
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetFacts, TargetTopic
 from ferry.plan.rules.origins import renaming
 from ferry.plan.rules.planning_rules import Rules
-from ferry.plan.rules.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
+from ferry.plan.rules.topic_settings import (
+    Narrower,
+    created_settings,
+    limit_notes,
+    narrower_limits,
+    settings_change,
+    unknown_notes,
+    unknown_settings,
+)
 from ferry.policy import MAX_TOPIC_NAME, DefaultReplicationPolicy, IdentityReplicationPolicy, innermost
 from ferry.words import several
 
@@ -102,6 +110,8 @@ class TopicChanges:
     drift: list[TopicChange] = field(default_factory=list)
     """Settings that differ and are left unchanged, because the flow does not synchronise them."""
     _narrower: dict[str, list[Narrower]] = field(default_factory=dict)
+    _unknown: dict[str, list[str]] = field(default_factory=dict)
+    """Settings that are not copied, by target topic: the target's Kafka does not have them."""
     _hidden: list[str] = field(default_factory=list)
     """Copies whose settings are not compared, because one side does not show them."""
 
@@ -143,10 +153,13 @@ class TopicChanges:
         if topic.settings is None or target.settings is None:
             self._hidden.append(name)
             return
-        change = settings_change(self.rules, topic.name, topic.settings, name, target.settings, count)
+        known = self.facts.target.known_settings
+        change = settings_change(self.rules, topic.name, topic.settings, name, target.settings, count, known)
         if change is not None:
             (self.due if self.rules.sync_configs else self.drift).append(change)
         made = change if self.rules.sync_configs else None
+        if self.rules.sync_configs:
+            self._unknown[name] = unknown_settings(self.rules, topic.settings, known)
         defaults = self.facts.target.defaults
         self._narrower[name] = narrower_limits(self.rules, topic.settings, target.settings, made, defaults)
 
@@ -158,12 +171,13 @@ class TopicChanges:
             source_topic=topic.name,
             partitions=count,
             replication_factor=factor,
-            configs=created_settings(self.rules, topic.settings),
+            configs=created_settings(self.rules, topic.settings, self.facts.target.known_settings),
         )
         self.due.append(change)
         if topic.settings is not None:
             defaults = self.facts.target.defaults
             self._narrower[name] = narrower_limits(self.rules, topic.settings, None, change, defaults)
+            self._unknown[name] = unknown_settings(self.rules, topic.settings, self.facts.target.known_settings)
 
     def notes(self) -> list[Sentence]:
         """Return what the operator should know of the changes, in one sentence for all topics alike."""
@@ -178,7 +192,7 @@ class TopicChanges:
                     target=flow.target,
                 )
             )
-        return [*notes, *limit_notes(self.rules, self._narrower)]
+        return [*notes, *unknown_notes(flow.target, self._unknown), *limit_notes(self.rules, self._narrower)]
 
 
 def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -> list[Sentence]:

@@ -2,7 +2,7 @@
 
 The table is tests/mutants.toml. Each entry replaces one piece of text in a copy of the sources, where it must
 be exactly once. Its tests run against that copy, as `make quick` does. The same tests first run without a fault: when
-they fail then, no fault is tried.
+they fail then, no fault is tried. AT_ONCE copies are at work at the same time.
 
 A test that fails has noticed the fault. So has one that takes longer than its time; such a fault is printed as "timed
 out". A fault that no test notices is printed as survived, with the reason of the table (`survives`), if it has one. The
@@ -14,6 +14,7 @@ faults, or 95 % of those of `copy` and `write` together. `NAME ...` runs the ent
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -21,14 +22,22 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "mutants.toml"
 SOURCES = ("src", "plugins")
 SECONDS = 300
+AT_ONCE = 2
+"""As `make quick`."""
 QUICK = "not slow and not extra and not soak"
 ALONE = ("-n", "0", "-p", "no:cacheprovider")
 AREAS = (
@@ -61,16 +70,15 @@ def main(names: list[str]) -> int:
         raise SystemExit(f"no fault of {TABLE.relative_to(ROOT)} has a name that begins with {' or '.join(names)}")
     outcomes = {}
     with tempfile.TemporaryDirectory(prefix="ferry-mutants-") as folder:
-        copy = Path(folder)
-        for source in SOURCES:
+        copies = [Path(folder) / str(number) for number in range(AT_ONCE)]
+        for copy, source in ((copy, source) for copy in copies for source in SOURCES):
             shutil.copytree(ROOT / source, copy / source, ignore=shutil.ignore_patterns("__pycache__"))
-        for tests in dict.fromkeys(one["tests"] for one in chosen.values()):
-            _try_without_a_fault(copy, tests)
-        for name, one in chosen.items():
-            began = time.monotonic()
-            outcomes[name] = _with_fault(copy, one)
-            said = _said(outcomes[name], one.get("survives", ""))
-            print(f"{name:<40} {said} in {time.monotonic() - began:.0f} s: {one['what']}", flush=True)
+        for line in _each(copies, _try_without_a_fault, dict.fromkeys(one["tests"] for one in chosen.values())):
+            print(line, flush=True)
+        for name, (outcome, seconds) in zip(chosen, _each(copies, _with_fault, chosen.values()), strict=True):
+            outcomes[name] = outcome
+            said = _said(outcome, chosen[name].get("survives", ""))
+            print(f"{name:<40} {said} in {seconds:.0f} s: {chosen[name]['what']}", flush=True)
     for line in summary(outcomes):
         print(line)
     found = shortcomings(outcomes, {name for name, one in chosen.items() if one.get("survives")})
@@ -115,25 +123,49 @@ def _said(outcome: Outcome, why: str) -> str:
     return "killed" if outcome is Outcome.FAILED else "timed out"
 
 
-def _try_without_a_fault(copy: Path, tests: str) -> None:
+def _each(copies: Iterable[Path], act: Callable[[Path, T], R], items: Iterable[T]) -> Iterator[R]:
+    """Yield what `act` returns for each item, in their order; each copy is used for one item at a time."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def one(item: T) -> R:
+        copy = free.get()
+        try:
+            return act(copy, item)
+        finally:
+            free.put(copy)
+
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        yield from pool.map(one, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _try_without_a_fault(copy: Path, tests: str) -> str:
     began = time.monotonic()
     outcome = _outcome(copy, tests)
     if outcome is not Outcome.PASSED:
         how = "fail" if outcome is Outcome.FAILED else "take longer than their time"
         raise SystemExit(f"{tests}: these tests {how} without any fault, so they show nothing; fix them first")
-    print(f"{tests} passes without a fault in {time.monotonic() - began:.0f} s", flush=True)
+    return f"{tests} passes without a fault in {time.monotonic() - began:.0f} s"
 
 
-def _with_fault(copy: Path, one: dict[str, str]) -> Outcome:
-    path = copy / one["file"]
+def _with_fault(copy: Path, one: dict[str, str]) -> tuple[Outcome, float]:
+    """Return the outcome, and how many seconds it took."""
+    began, path = time.monotonic(), copy / one["file"]
     text = path.read_text()
     if text.count(one["old"]) != 1:
         raise SystemExit(f"{one['file']} has {text.count(one['old'])} times, not once: {one['old']!r}")
     path.write_text(text.replace(one["old"], one["new"]))
+    compiled = Path(importlib.util.cache_from_source(str(path)))
+    compiled.unlink(missing_ok=True)
     try:
-        return _outcome(copy, one["tests"])
+        return _outcome(copy, one["tests"]), time.monotonic() - began
     finally:
         path.write_text(text)
+        compiled.unlink(missing_ok=True)  # it has the fault, and its time and size may be those of the next one
 
 
 def _outcome(copy: Path, tests: str) -> Outcome:
@@ -144,7 +176,7 @@ def _outcome(copy: Path, tests: str) -> Outcome:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-m", QUICK, "-q", "-x", *ALONE, *tests.split()],
             cwd=ROOT,
-            env={**fixed, **os.environ, "PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**fixed, **os.environ, "PYTHONPATH": found},
             capture_output=True,
             text=True,
             timeout=SECONDS,

@@ -20,7 +20,6 @@ def made(tmp_path: Path) -> Iterator[World]:
         yield one
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", [(), (IDENTITY,)], ids=["Default", "Identity"])
 def test_copied_heartbeats_keep_no_failover_from_its_target_and_count_as_no_loss(
     made: World, policy: tuple[str, ...]

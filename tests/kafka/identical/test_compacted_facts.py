@@ -1,0 +1,751 @@
+"""What ADR 0057 needs of brokers for compacted topics: each test is one fact that the planned writer relies on.
+
+Brokers clean every tenth of a second here, and look for expired producers twice a second. A segment rolls by the times
+of its records: so each test says when the cleaner may touch what is there.
+"""
+
+from __future__ import annotations
+
+import signal
+import struct
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import ResourceType
+from crc32c import crc32c
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest
+
+from ferry.clock import wall_ms
+from ferry.dev import ClusterSpec, RunningCluster, up
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.model import Record
+from ferry.wire.batch import Batch, batches, restamped
+from ferry.wire.codecs import Room
+from ferry.wire.content import contents
+from ferry.wire.records import ProducerIdentity, build_batch
+from ferry.wire.transcode import transcoded
+from tests.clusters import KEPT, THREE, repair
+from tests.harness import awaited, create_topic, on_cluster, read_topic
+from tests.kafka.raw import Producer, Raw
+from tests.nasty import alter
+from tests.tiers import ANSWER_S
+
+pytestmark = pytest.mark.extra
+
+VERSIONS = ["4.3.0", "3.9.1"]
+HOUR_MS = 3600 * 1000
+DAY_MS = 24 * HOUR_MS
+YEAR_MS = 365 * DAY_MS
+DELETE_HORIZON = 0x40
+LOG_APPEND_TIME = 0x08
+NO_ONE = Producer(-1, -1)
+BUSY = {"log.cleaner.backoff.ms": "100", "producer.id.expiration.check.interval.ms": "500"}
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": str(HOUR_MS),
+    "min.cleanable.dirty.ratio": "0",
+    "delete.retention.ms": "0",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def _cleaning(cluster_home: Path, request: pytest.FixtureRequest) -> Iterator[RunningCluster]:
+    name = f"cleaning-{request.param.replace('.', '-')}"
+    spec = ClusterSpec(name=name, version=request.param, properties={**KEPT, **BUSY})
+    cluster = up(spec, home=cluster_home)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def broker(_cleaning: RunningCluster) -> Iterator[RunningCluster]:
+    """One broker of either version with a busy cleaner, that runs before and after the test."""
+    repair(_cleaning)
+    yield _cleaning
+    repair(_cleaning)
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def _three_cleaning(cluster_home: Path, request: pytest.FixtureRequest) -> Iterator[RunningCluster]:
+    name = f"cleaning-three-{request.param.replace('.', '-')}"
+    properties = {**THREE.properties, **BUSY, "producer.id.expiration.ms": str(20 * DAY_MS)}
+    spec = replace(THREE, name=name, version=request.param, properties=properties)
+    cluster = up(spec, home=cluster_home)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def three(_three_cleaning: RunningCluster) -> Iterator[RunningCluster]:
+    """Three brokers of either version with busy cleaners, that drop producers after 20 days."""
+    repair(_three_cleaning)
+    yield _three_cleaning
+    repair(_three_cleaning)
+
+
+@dataclass(slots=True)
+class Log:
+    """A compacted partition, which rolls when a test says so."""
+
+    raw: Raw
+    at_ms: int
+
+    async def write(
+        self, keys: str, who: Producer = NO_ONE, sequence: int = -1, at_ms: int | None = None
+    ) -> tuple[int, int]:
+        """Produce a batch with a record for each key, a capital one for a tombstone; error code and base offset."""
+        batch = keyed(keys, who, sequence, wall_ms() if at_ms is None else at_ms)
+        return await self.raw.produce(who, sequence, len(keys), batch=batch)
+
+    async def roll(self) -> int:
+        """Write a record in a segment of its own: the cleaner may touch all before it. Its offset."""
+        self.at_ms += 2 * HOUR_MS
+        code, offset = await self.write("_", at_ms=self.at_ms)
+        assert code == 0, code
+        return offset
+
+    async def batches(self, begin: int = 0) -> list[Batch]:
+        """All batches from an offset on."""
+        found: list[Batch] = []
+        at = begin
+        while True:
+            part = await self.raw.fetched(at)
+            assert part.error_code == 0, part
+            some = [one for one in batches(part.records) if one.next_offset > at]
+            if not some:
+                return found
+            found += some
+            at = some[-1].next_offset
+
+    async def shape(self, upto: int = 1 << 60) -> list[tuple[int, int, int]]:
+        """First offset, last offset and number of records of each batch before an offset."""
+        return [
+            (one.base_offset, one.next_offset - 1, one.record_count)
+            for one in await self.batches()
+            if one.base_offset < upto
+        ]
+
+    async def becomes(self, *wanted: tuple[int, int, int]) -> None:
+        """Wait until the log begins with these batches, and has no others before the last roll."""
+        seen: list[object] = []
+
+        async def there() -> bool:
+            upto = wanted[-1][1] + 1 if wanted else 0
+            seen[:] = await self.shape(upto)
+            return seen == list(wanted)
+
+        try:
+            await awaited(self.raw.cluster.loop, there, f"batches {wanted}", 20)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; there are {await self.shape()}") from error
+
+
+def keyed(keys: str, who: Producer, sequence: int, at_ms: int) -> bytes:
+    """A batch with a record for each key; a capital one is a tombstone."""
+    identity = ProducerIdentity(producer_id=who.id, producer_epoch=who.epoch, sequence=sequence)
+    records = [
+        Record(key=key.lower().encode(), value=None if key.isupper() else b"%d" % at) for at, key in enumerate(keys)
+    ]
+    return build_batch(records, at_ms, identity)
+
+
+def without_last_key(batch: bytes) -> bytes:
+    """The batch of two records with no key for the second one, whose key was empty."""
+    place = batch.rindex(b"\0\0\2\0") + 3
+    checked = batch[21:place] + b"\1" + batch[place + 1 :]
+    return batch[:17] + struct.pack(">I", crc32c(checked)) + checked
+
+
+def at(
+    cluster: RunningCluster,
+    topic: str,
+    work: Callable[[Log], Awaitable[Any]],
+    *,
+    config: dict[str, str] | None = None,
+    partitions: int = 1,
+    replicas: int = 1,
+) -> Any:
+    """Make a compacted topic, and send it requests one by one."""
+    create_topic(cluster, topic, partitions, {**COMPACTED, **(config or {})}, replicas=replicas)
+    return again(cluster, topic, work)
+
+
+def again(cluster: RunningCluster, topic: str, work: Callable[[Log], Awaitable[Any]]) -> Any:
+    """Send requests one by one, on a new connection."""
+
+    async def act(client: Cluster) -> Any:
+        return await work(Log(await Raw(client, topic).open(), wall_ms()))
+
+    return on_cluster(cluster, act)
+
+
+def offsets(cluster: RunningCluster, topic: str, kind: str) -> list[int]:
+    """What librdkafka reads."""
+    return [row[0] for row in read_topic(cluster.bootstrap, topic, isolation=kind)[0]]
+
+
+def java_offsets(cluster: RunningCluster, topic: str, kind: str, count: int) -> list[int]:
+    """What a Java consumer reads first."""
+    command = cluster.brokers[0].java_command(
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *("--bootstrap-server", cluster.bootstrap, "--topic", topic, "--from-beginning", "--isolation-level", kind),
+        *("--max-messages", str(count), "--timeout-ms", str(int(1_000 * ANSWER_S)), "--property", "print.offset=true"),
+    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * ANSWER_S)
+    found = [line for line in done.stdout.splitlines() if line.startswith("Offset:")]
+    assert len(found) == count, done.stdout + done.stderr
+    return [int(line.split("\t")[0].removeprefix("Offset:")) for line in found]
+
+
+def read_by_both(cluster: RunningCluster, topic: str, wanted: list[int]) -> None:
+    """Both kinds of consumers read these offsets, committed and uncommitted."""
+    for kind in ("read_committed", "read_uncommitted"):
+        assert offsets(cluster, topic, kind) == wanted
+        assert java_offsets(cluster, topic, kind, len(wanted)) == wanted
+
+
+def test_markers_without_data_are_removed_by_the_second_cleaning(broker: RunningCluster, topic: str) -> None:
+    """Item 1: the first one writes when they may go (a delete horizon), and a later one removes them.
+
+    The offsets stay passed, for readers of both kinds, and the log's end stays.
+    """
+
+    async def work(log: Log) -> None:
+        lane = await log.raw.init()
+        assert await log.write("ab", lane, 0) == (0, 0)
+        assert await log.raw.mark(lane, lane, lane) == [0]
+        assert await log.write("a", lane, 2) == (0, 5)
+        assert await log.roll() == 6
+        await log.becomes((0, 1, 1), (2, 2, 1), (3, 3, 1), (4, 4, 1), (5, 5, 1), (6, 6, 1))
+        markers = [one for one in await log.batches() if one.is_control]
+        assert [one.attributes & DELETE_HORIZON for one in markers] == [DELETE_HORIZON] * 3
+        assert await log.roll() == 7
+        await log.becomes((0, 1, 1), (5, 5, 1), (6, 6, 1), (7, 7, 1))
+        assert (await log.raw.end(), await log.raw.end(replica=-2)) == (8, 8)
+        assert (await log.raw.state(lane)).last_sequence == 2
+
+    at(broker, topic, work)
+    read_by_both(broker, topic, [1, 5, 6, 7])
+
+
+def test_markers_that_no_data_follows_stay_as_empty_ones_with_the_state(broker: RunningCluster, topic: str) -> None:
+    """Items 1 and 2: all markers stay while the state has no data batch, as control batches without a record.
+
+    Readers pass them. When data of the lane follows, they are removed.
+    """
+
+    async def without_data(log: Log) -> Producer:
+        lane = await log.raw.init()
+        assert await log.raw.mark(lane, lane, lane) == [0]
+        assert await log.write("a") == (0, 3)
+        assert await log.write("a") == (0, 4)
+        assert await log.roll() == 5
+        await log.becomes((0, 0, 1), (1, 1, 1), (2, 2, 1), (4, 4, 1), (5, 5, 1))
+        assert await log.roll() == 6
+        await log.becomes((0, 0, 0), (1, 1, 0), (2, 2, 0), (4, 4, 1), (5, 5, 1), (6, 6, 1))
+        assert [one.base_offset for one in await log.batches() if one.is_control] == [0, 1, 2]
+        assert (await log.raw.state(lane)).last_sequence == -1
+        return lane
+
+    lane: Producer = at(broker, topic, without_data)
+    read_by_both(broker, topic, [4, 5, 6])
+    broker.brokers[0].kill()
+    repair(broker)
+
+    async def with_data(log: Log) -> None:
+        log.at_ms += 10 * HOUR_MS
+        state = await log.raw.state(lane)
+        print(f"after a restart: {state}")
+        assert (await log.write("b", lane, 1)) == (
+            (0, 7) if state is None else (codes.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+        )
+        if state is not None:
+            assert await log.write("b", lane, 0) == (0, 7)
+        assert await log.roll() == 8
+        await log.becomes((4, 4, 1), (6, 6, 1), (7, 7, 1), (8, 8, 1))
+
+    again(broker, topic, with_data)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_the_cleaner_leaves_of_a_transaction(broker: RunningCluster, topic: str, version: int) -> None:
+    """Items 1 and 4, for sources: with version 2 a control batch without a record, with version 1 an empty data batch.
+
+    A marker of version 2 raises the epoch, so the state has no data batch then.
+    """
+    if version == 2 and broker.spec.version.startswith("3"):
+        pytest.skip("its transactions are of version 1")
+
+    async def work(log: Log) -> None:
+        name = f"writer-{topic}"
+        who = await log.raw.init(name)
+        if version == 1:
+            await log.raw.add(name, who)
+        assert (await log.raw.produce(who, 0, 1, transactional_id=name, version=version))[0] == 0
+        assert (await log.raw.ended(name, who, version=version, commit=True))[0] == 0
+        await log.raw.end_becomes(2)
+        assert await log.write("k") == (0, 2)
+        assert await log.roll() == 3
+        first = [(1, 1, 1)] if version == 2 else [(0, 0, 0), (1, 1, 1)]
+        await log.becomes(*first, (2, 2, 1), (3, 3, 1))
+        assert await log.roll() == 4
+        await log.becomes(*first, (2, 2, 1), (3, 3, 1), (4, 4, 1))
+        if version == 1:  # a marker stays as long as a batch of its transaction does, an empty one, too
+            await log.roll()
+            await log.becomes(*first, (2, 2, 1), (4, 4, 1), (5, 5, 1))
+            return
+
+        async def horizon() -> bool:
+            return bool((await log.batches())[0].attributes & DELETE_HORIZON)
+
+        await awaited(log.raw.cluster.loop, horizon, "a delete horizon")
+        assert await log.roll() == 5
+        await log.becomes((1, 1, 0), (2, 2, 1), (4, 4, 1), (5, 5, 1))
+        assert (await log.batches())[0].is_control
+
+    at(broker, topic, work)
+    print(offsets(broker, topic, "read_committed"))
+
+
+@pytest.mark.parametrize("how", ["killed", "killed, without snapshots", "stopped"])
+def test_the_last_batch_of_a_lane_stays_without_records(broker: RunningCluster, topic: str, how: str) -> None:
+    """Item 2: the cleaner keeps it as an empty batch, and the broker shows the same number, also after a restart."""
+
+    async def before(log: Log) -> Producer:
+        lane = await log.raw.init()
+        assert await log.write("a", lane, 0) == (0, 0)
+        assert await log.write("bca", lane, 1) == (0, 1)
+        assert await log.write("abc") == (0, 4)
+        assert (await log.raw.state(lane)).last_sequence == 3
+        assert await log.roll() == 7
+        await log.becomes((1, 3, 0), (4, 6, 3), (7, 7, 1))
+        assert (await log.raw.state(lane)).last_sequence == 3
+        return lane
+
+    lane: Producer = at(broker, topic, before)
+    read_by_both(broker, topic, [4, 5, 6, 7])
+    one = broker.brokers[0]
+    one.kill(signal.SIGTERM if how == "stopped" else signal.SIGKILL)
+    if "snapshots" in how:
+        for snapshot in one.data.glob(f"{topic}-0/*.snapshot"):
+            snapshot.unlink()
+    repair(broker)
+
+    async def after(log: Log) -> None:
+        state = await log.raw.state(lane)
+        assert (state.producer_epoch, state.last_sequence) == (0, 3)
+        assert (await log.write("d", lane, 5))[0] == codes.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert await log.write("d", lane, 4) == (0, 8)
+
+    again(broker, topic, after)
+
+
+def test_the_last_batch_of_an_expired_state_is_removed(broker: RunningCluster, topic: str) -> None:
+    """Item 2: then there is no state, and any number is taken.
+
+    4.3.0 keeps the last batch of each cleaning, whose ever it is; 3.9.1 keeps none.
+    """
+
+    async def work(log: Log) -> None:
+        lane = await log.raw.init()
+        old = wall_ms() - YEAR_MS
+        log.at_ms = old
+        assert await log.write("a", lane, 0, old) == (0, 0)
+        assert await log.write("a", lane, 1, old) == (0, 1)
+        assert await log.write("a", NO_ONE, -1, old) == (0, 2)
+
+        async def expired() -> bool:
+            return await log.raw.state(lane) is None
+
+        await awaited(log.raw.cluster.loop, expired, "a broker that drops the producer state")
+        assert await log.roll() == 3
+        await log.becomes((2, 2, 1), (3, 3, 1))
+        assert await log.write("b", lane, 40) == (0, 4)
+        assert (await log.write("c", lane, 42))[0] == codes.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert await log.write("c", lane, 41) == (0, 5)
+
+    at(broker, topic, work)
+
+
+def test_answers_of_fetches_in_holes(broker: RunningCluster, topic: str) -> None:
+    """Item 4: a fetch gets the batch that has its offset, also an empty one, else the next batch. No error.
+
+    An answer without records says no more than that the end is reached.
+    """
+
+    async def work(log: Log) -> None:
+        lane = await log.raw.init()
+        assert await log.write("abc", lane, 0) == (0, 0)
+        assert await log.write("a", lane, 3) == (0, 3)
+        assert await log.write("xa", lane, 4) == (0, 4)
+        assert await log.write("cax") == (0, 6)
+        assert await log.roll() == 9
+        await log.becomes((0, 2, 1), (4, 5, 0), (6, 8, 3), (9, 9, 1))
+
+        async def first(offset: int) -> tuple[int, int] | None:
+            part = await log.raw.fetched(offset)
+            assert (part.error_code, part.high_watermark) == (0, 10)
+            found = list(batches(part.records))
+            return (found[0].base_offset, found[0].next_offset) if found else None
+
+        assert [await first(offset) for offset in range(11)] == [
+            *[(0, 3)] * 3,
+            (4, 6),
+            *[(4, 6)] * 2,
+            *[(6, 9)] * 3,
+            (9, 10),
+            None,
+        ]
+
+    at(broker, topic, work)
+
+
+@pytest.mark.parametrize("compression", ["producer", "gzip", "zstd"])
+def test_a_batch_with_holes_is_refused_and_its_runs_are_taken(
+    broker: RunningCluster, topic: str, compression: str
+) -> None:
+    """Item 5: the stored bytes get INVALID_RECORD, and nothing is appended. Each run is taken as a batch of its own.
+
+    Ferry's encoder makes the runs: keys, values and timestamps stay, and so does the codec.
+    """
+
+    async def work(log: Log) -> None:
+        assert await log.write("abcdefb", at_ms=(stamp := wall_ms() - HOUR_MS)) == (0, 0)
+        assert await log.write("e") == (0, 7)
+        await log.roll()
+        await log.becomes((0, 6, 5), (7, 7, 1), (8, 8, 1))
+        [stored, *_] = await log.batches()
+        assert (stored.codec > 0) == (compression != "producer")
+        assert await log.raw.produce(NO_ONE, -1, 5, batch=bytes(stored.data)) == (codes.INVALID_RECORD, -1)
+        assert await log.raw.end() == 9
+        lane, sequence = await log.raw.init(), 0
+        for first, end in ((0, 1), (2, 4), (5, 7)):
+            [new] = transcoded([stored], first, end, place=topic, compression=None, limit=None, room=Room(1 << 20))
+            count = new.batch.record_count
+            assert (new.runs, count) == (((first, end - first),), end - first)
+            batch = bytes(restamped(new.batch, lane.id, lane.epoch, sequence, transactional=False))
+            assert await log.raw.produce(lane, sequence, count, batch=batch) == (0, 9 + sequence)
+            sequence += count
+        copies = [one for one in await log.batches(9) if one.producer_id == lane.id]
+        assert [(one.base_offset, one.record_count, one.codec) for one in copies] == [
+            (9, 1, stored.codec),
+            (10, 2, stored.codec),
+            (12, 2, stored.codec),
+        ]
+        found = [one for batch in copies for one in contents(batch, 1 << 20)]
+        assert [one.key for one in found] == [b"a", b"c", b"d", b"f", b"b"]
+        assert {one.timestamp for one in found} == {stamp}
+
+    at(broker, topic, work, config={"compression.type": compression})
+
+
+@pytest.mark.parametrize("attribute", [LOG_APPEND_TIME, DELETE_HORIZON], ids=["log append time", "delete horizon"])
+def test_a_broker_takes_a_stored_batch_with_its_attributes(broker: RunningCluster, topic: str, attribute: int) -> None:
+    """Item 5: so Ferry encodes such batches again, split or not.
+
+    The bit of log append times is cleared: the records have their producers' times then. The bit of a delete horizon
+    stays: the target's cleaner takes the tombstones when the source's may.
+    """
+
+    async def take(log: Log) -> bytes:
+        assert await log.write("aB" if attribute == DELETE_HORIZON else "ab", at_ms=wall_ms() - HOUR_MS) == (0, 0)
+        assert await log.roll() == 2
+
+        async def there() -> bool:
+            return bool((await log.batches())[0].attributes & attribute)
+
+        await awaited(log.raw.cluster.loop, there, "the attribute")
+        return bytes((await log.batches())[0].data)
+
+    kept = {"delete.retention.ms": str(HOUR_MS)}
+    kind = {"message.timestamp.type": "LogAppendTime"} if attribute == LOG_APPEND_TIME else {}
+    stored: bytes = at(broker, f"{topic}-source", take, config={**kind, **kept})
+    [was] = batches(stored)
+
+    async def give(log: Log) -> None:
+        assert await log.raw.produce(NO_ONE, -1, 2, batch=stored) == (0, 0)
+        [now] = await log.batches()
+        assert now.attributes & attribute == (DELETE_HORIZON if attribute == DELETE_HORIZON else 0)
+        assert now.base_timestamp == was.base_timestamp
+        assert (now.base_timestamp < was.max_timestamp) == (attribute == LOG_APPEND_TIME)
+
+    at(broker, topic, give, config=kept)
+
+
+def test_a_record_without_a_key(broker: RunningCluster, topic: str) -> None:
+    """Item 6: a compacted topic refuses its batch with INVALID_RECORD; a marker is taken.
+
+    A topic that is made compacted later has such records until it is cleaned.
+    """
+
+    async def work(log: Log) -> None:
+        lane = await log.raw.init()
+        identity = ProducerIdentity(producer_id=lane.id, producer_epoch=lane.epoch, sequence=0)
+        both = build_batch([Record(key=b"a", value=b"1"), Record(key=b"", value=b"2")], wall_ms(), identity)
+        assert without_last_key(both) != both
+        assert await log.raw.produce(lane, 0, 2, batch=without_last_key(both)) == (codes.INVALID_RECORD, -1)
+        assert await log.raw.end() == 0
+        assert await log.raw.mark(lane) == [0]
+        assert await log.raw.produce(lane, 0, 2, batch=both) == (0, 1)
+
+    at(broker, topic, work)
+
+    async def keyless(log: Log) -> None:
+        both = build_batch([Record(key=b"a", value=b"1"), Record(key=b"", value=b"2")], wall_ms(), ProducerIdentity())
+        assert await log.raw.produce(NO_ONE, -1, 2, batch=without_last_key(both)) == (0, 0)
+        alter(broker, ResourceType.TOPIC, [later], "cleanup.policy", "compact")
+        [batch] = await log.batches()
+        assert [one.key for one in contents(batch, 1 << 20)] == [b"a", None]
+        await log.roll()
+        await log.becomes((0, 1, 1), (2, 2, 1))
+
+    later = f"{topic}-later"
+    at(broker, later, keyless, config={"cleanup.policy": "delete"})
+
+
+def again_and_again(cluster: RunningCluster, topic: str, lane: Producer, numbers: tuple[int, int], base: int) -> None:
+    """A batch is taken for one of the other numbering, however often it is sent; a longer one is appended.
+
+    `numbers` are the next one, and where the log ends; `base` is the offset of the older batch.
+    """
+
+    async def work(log: Log) -> None:
+        number, end = numbers
+        state = await log.raw.state(lane)
+        assert (state.producer_epoch, state.last_sequence) == (0, number - 1)
+        for _ in range(3):
+            assert await log.write("c", lane, number) == (0, base)
+            assert (await log.raw.end(), await log.raw.end(replica=-2)) == (end, end)
+        assert await log.write("c", Producer(lane.id, lane.epoch + 1), number) == (
+            codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            -1,
+        )
+        assert await log.write("cd", lane, number) == (0, end)
+        assert await log.write("c", Producer(lane.id, lane.epoch + 1), 0) == (0, end + 2)
+
+    again(cluster, topic, work)
+
+
+async def two_numberings(log: Log, lane: Producer, at_ms: int) -> None:
+    """Batches 0..2 and 3, a state that expires, a marker, and a batch 0..2 again."""
+    assert await log.write("abc", lane, 0, at_ms) == (0, 0)
+    assert await log.write("a", lane, 3, at_ms) == (0, 3)
+
+    async def expired() -> bool:
+        return await log.raw.state(lane) is None
+
+    await awaited(log.raw.cluster.loop, expired, "a broker that drops the producer state")
+    assert await log.raw.mark(lane) == [0]
+    assert (await log.raw.state(lane)).last_sequence == -1
+    assert await log.write("abc", lane, 0) == (0, 5)  # the leader has no older batch
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_a_restart_leaves_one_of_two_numberings(broker: RunningCluster, topic: str, how: str) -> None:
+    """Item 7: a broker that loads the log again compares with a producer's last batch alone.
+
+    A stop writes no more of it to the snapshot, and neither does the recovery of a segment after a kill.
+    """
+
+    async def before(log: Log) -> Producer:
+        lane = await log.raw.init()
+        await two_numberings(log, lane, wall_ms() - 2 * DAY_MS)
+        return lane
+
+    lane: Producer = at(broker, topic, before, config={"segment.ms": str(7 * DAY_MS)})
+    broker.brokers[0].kill(signal.SIGTERM if how == "stopped" else signal.SIGKILL)
+    repair(broker)
+
+    async def after(log: Log) -> None:
+        assert (await log.raw.state(lane)).last_sequence == 2
+        assert await log.write("abc", lane, 0) == (0, 5)  # the last one: a repeat
+        assert await log.write("c", lane, 3) == (0, 8)
+
+    again(broker, topic, after)
+
+
+async def moved(raw: Raw, *replicas: int) -> None:
+    """Give the partition other replicas, and wait until these are in sync, one leads, and the others are gone."""
+    await reassigned(raw, *replicas)
+
+    async def there() -> bool:
+        found = await described(raw)
+        if not ({*found.replicas} == {*found.in_sync} == {*replicas} and found.leader in replicas):
+            return False
+        return (await raw.listed())[0] == 0  # brokers lead a moment after they say so
+
+    await awaited(raw.cluster.loop, there, f"replicas {replicas} in sync")
+
+
+async def reassigned(raw: Raw, *replicas: int) -> None:
+    """Ask for other replicas."""
+    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+    part = topic.ReassignablePartition(partition_index=0, replicas=list(replicas))
+    request = AlterPartitionReassignmentsRequest(
+        timeout_ms=30_000, topics=[topic(name=raw.topic, partitions=[part])], max_version=0
+    )
+    answer = await raw.cluster.ask(request)
+    assert (answer.error_code, answer.responses[0].partitions[0].error_code) == (0, 0), answer
+
+
+async def described(raw: Raw) -> Any:
+    """The partition's leader and replicas, by the metadata of now."""
+    await raw.open()
+    return raw.cluster.topics[raw.topic].partitions[0]
+
+
+def test_two_numberings_at_a_follower_that_leads(three: RunningCluster, topic: str) -> None:
+    """Item 7: each broker drops expired producers on its own. A follower that did not yet takes a batch for a repeat.
+
+    The answer is a success with the older offset, also for a batch of one record, each time it is sent. A longer batch
+    is appended, and so is number 0 of the next epoch.
+    """
+
+    async def before(log: Log) -> Producer:
+        lane = await log.raw.init()
+        found = await described(log.raw)
+        [follower] = [node for node in found.replicas if node != found.leader]
+        alter(three, ResourceType.BROKER, [str(found.leader)], "producer.id.expiration.ms", str(DAY_MS))
+        try:
+            await two_numberings(log, lane, wall_ms() - 2 * DAY_MS)
+            await moved(log.raw, follower)
+        finally:
+            alter(three, ResourceType.BROKER, [str(found.leader)], "producer.id.expiration.ms", None)
+        return lane
+
+    lane: Producer = at(three, topic, before, replicas=2, config={"min.insync.replicas": "1"})
+    again_and_again(three, topic, lane, (3, 8), 3)
+
+
+def test_a_new_replica_has_the_number_of_a_batch_without_records(three: RunningCluster, topic: str) -> None:
+    """Item 2: a broker that copies the cleaned log, and leads then, shows the same number and wants the next one."""
+
+    async def work(log: Log) -> None:
+        lane = await log.raw.init()
+        assert await log.write("a", lane, 0) == (0, 0)
+        assert await log.raw.mark(lane) == [0]
+        assert await log.write("aba", lane, 1) == (0, 2)
+        assert await log.write("ab") == (0, 5)
+        await log.roll()
+        await log.becomes((1, 1, 1), (2, 4, 0), (5, 6, 2), (7, 7, 1))
+        await log.roll()
+        await log.becomes((2, 4, 0), (5, 6, 2), (7, 7, 1), (8, 8, 1))
+        old = (await described(log.raw)).leader
+        await moved(log.raw, next(one.node_id for one in three.brokers if one.node_id != old))
+        await log.becomes((2, 4, 0), (5, 6, 2), (7, 7, 1), (8, 8, 1))
+        state = await log.raw.state(lane)
+        assert (state.producer_epoch, state.last_sequence) == (0, 3)
+        assert await log.raw.end() == 9
+        assert (await log.write("d", lane, 5))[0] == codes.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert await log.write("d", lane, 4) == (0, 9)
+
+    at(three, topic, work, config={"min.insync.replicas": "1"})
+
+
+async def tombstone_alone(log: Log) -> int:
+    """A log of a tombstone that may go, and a record after it in a segment of its own; the leader's id."""
+    old = log.at_ms = wall_ms() - YEAR_MS
+    assert await log.write("a", at_ms=old) == (0, 0)
+    assert await log.write("A", at_ms=old) == (0, 1)
+    assert await log.roll() == 2
+
+    async def may_go() -> bool:
+        return [one.attributes & DELETE_HORIZON for one in await log.batches()][:-1] == [DELETE_HORIZON]
+
+    await awaited(log.raw.cluster.loop, may_go, "a tombstone alone")
+    return int((await described(log.raw)).leader)
+
+
+def lose_the_newest_segment(cluster: RunningCluster, node: int, topic: str) -> None:
+    """Kill a broker, take what its newest segment had, and let it clean the partition from its beginning again.
+
+    So a crash leaves it, after a roll, when the old segments were on the disk and the new one was not.
+    """
+    one = cluster.broker(node)
+    one.kill()
+    folder = one.data / f"{topic}-0"
+    newest = max(folder.glob("*.log"))
+    assert newest.name == "00000000000000000002.log"
+    newest.write_bytes(b"")
+    for index in (*folder.glob("00000000000000000002.*index"), *folder.glob("00000000000000000002.snapshot")):
+        index.unlink()
+    kept = one.data / "cleaner-offset-checkpoint"
+    lines = [line for line in kept.read_text().splitlines()[2:] if not line.startswith(f"{topic} ")]
+    kept.write_text("".join(f"{line}\n" for line in ["0", str(len(lines)), *lines]))
+    repair(cluster)
+
+
+def test_a_restart_keeps_the_end_of_a_log_whose_batches_are_all_cleaned(broker: RunningCluster, topic: str) -> None:
+    """Item 3: the name of the empty segment is the end. 3.9.1 has no batch then, and a fetch shows none.
+
+    4.3.0 keeps the last batch of each cleaning, without records.
+    """
+    node: int = at(broker, topic, tombstone_alone)
+    lose_the_newest_segment(broker, node, topic)
+    left = [] if broker.spec.version.startswith("3") else [(1, 1, 0)]
+
+    async def cleaned(log: Log) -> None:
+        async def there() -> bool:
+            return await log.raw.listed() == (0, 2) and await log.shape() == left
+
+        await awaited(log.raw.cluster.loop, there, f"batches {left}")
+        assert (await log.raw.end(), await log.raw.end(replica=-2)) == (2, 2)
+        part = await log.raw.fetched(1)
+        assert (part.error_code, part.high_watermark, bool(part.records)) == (0, 2, bool(left))
+
+    again(broker, topic, cleaned)
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        broker.brokers[0].kill(number)
+        repair(broker)
+        again(broker, topic, cleaned)
+
+    async def after(log: Log) -> None:
+        assert await log.write("b") == (0, 2)
+
+    again(broker, topic, after)
+
+
+def test_a_new_replica_of_a_log_whose_last_batches_are_cleaned(three: RunningCluster, topic: str) -> None:
+    """Item 3: with 3.9.1 it does not reach the end, and comes in sync when a batch follows; with 4.3.0 at once.
+
+    So 3.9.1 has one replica fewer until then. The leader's end stays.
+    """
+    node: int = at(three, topic, tombstone_alone, config={"min.insync.replicas": "1"})
+    lose_the_newest_segment(three, node, topic)
+    other = next(one.node_id for one in three.brokers if one.node_id != node)
+    whole = f"{topic}-whole"
+
+    async def compared(log: Log) -> None:
+        await log.write("a")
+        await moved(log.raw, other)
+
+    async def work(log: Log) -> None:
+        async def there() -> bool:
+            return await log.raw.listed() == (0, 2) and await log.shape() == left
+
+        await awaited(log.raw.cluster.loop, there, f"batches {left}")
+        if left:
+            await moved(log.raw, other)
+        else:
+            await reassigned(log.raw, other)
+
+    left = [] if three.spec.version.startswith("3") else [(1, 1, 0)]
+    again(three, topic, work)
+    at(three, whole, compared, config={"min.insync.replicas": "1"})  # another partition's new replica is in sync
+
+    async def after(log: Log) -> None:
+        found = await described(log.raw)
+        assert (found.leader, set(found.in_sync)) == ((other, {other}) if left else (node, {node}))
+        assert await log.raw.end() == 2
+        assert await log.write("b") == (0, 2)
+        await moved(log.raw, other)
+        assert await log.raw.end() == 3
+        assert await log.write("c") == (0, 3)
+
+    again(three, topic, after)

@@ -43,6 +43,8 @@ _CONTROL_KEY = struct.Struct(">hh")
 
 COMMIT_MARKER = 1
 ABORT_MARKER = 0
+CLEANED_MARKER = -1
+"""A control batch without a record: the log cleaner took the marker, after all records of its transaction."""
 
 DAMAGED = "the source's copy is damaged; restore it from a replica, or pass it with ferry skip"
 """The end of a sentence about damage."""
@@ -218,8 +220,10 @@ def stamp_of(data: bytes | memoryview) -> tuple[int, int, int]:
 def marker_type(batch: Batch) -> int:
     """Return COMMIT_MARKER or ABORT_MARKER of a control batch (`ControlRecordType`); other values end no transaction.
 
-    Raises Corrupt when its bytes are not a marker.
+    CLEANED_MARKER is one of these. Raises Corrupt when its bytes are not a marker.
     """
+    if not batch.record_count:
+        return CLEANED_MARKER
     try:
         return _marker_type(batch)
     except (IndexError, struct.error) as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ferry.model import Fate, LedgerRecord
-from ferry.wire.batch import COMMIT_MARKER, Batch, marker_type
+from ferry.wire.batch import CLEANED_MARKER, COMMIT_MARKER, Batch, marker_type
 from ferry.wire.records import open_batch
 
 
@@ -30,7 +30,10 @@ class Resolver:
         Raises Malformed and TooLong when the batch cannot be opened, and Corrupt for a marker that is none.
         """
         if batch.is_control:
-            fate = Fate.COMMITTED if marker_type(batch) == COMMIT_MARKER else Fate.ABORTED
+            kind = marker_type(batch)
+            if kind == CLEANED_MARKER:
+                return
+            fate = Fate.COMMITTED if kind == COMMIT_MARKER else Fate.ABORTED
             for index in self._open.pop(batch.producer_id, ()):
                 self._fates[index] = fate
             return

@@ -10,7 +10,7 @@ from crc32c import crc32c
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from ferry.wire.batch import Batch, batches
+from ferry.wire.batch import BEFORE_LENGTH, HEADER_BYTES, Batch, batches
 
 TIME_MS = 1_700_000_000_000
 PLAIN = -1
@@ -139,6 +139,14 @@ def marker(offset: int, producer: int, *, commits: bool) -> Batch:
     struct.pack_into(">h", body, 21, CONTROL_AND_TRANSACTIONAL)
     struct.pack_into(">i", body, 53, -1)  # markers have no sequence
     struct.pack_into(">I", body, 17, crc32c(memoryview(body)[21:]))
+    return _placed(body, offset, 0)
+
+
+def cleaned_marker(offset: int, producer: int) -> Batch:
+    """What the log cleaner leaves of a marker that is a producer's last batch: a header without a record."""
+    body = bytearray(marker(offset, producer, commits=True).data[:HEADER_BYTES])
+    struct.pack_into(">i", body, 8, HEADER_BYTES - BEFORE_LENGTH)
+    struct.pack_into(">i", body, 57, 0)
     return _placed(body, offset, 0)
 
 

@@ -7,7 +7,7 @@ from kafka.record.default_records import DefaultRecordBatch
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import batches
 from tests.pure.wire.captured import captured
-from tests.pure.wire.logs import PLAIN, Log, Step, histories, log_of
+from tests.pure.wire.logs import PLAIN, Log, Step, cleaned_marker, histories, log_of
 
 
 def hidden_by(log: Log, begin: int, cuts: list[int], slack: list[int]) -> dict[int, bool]:
@@ -77,3 +77,12 @@ def test_what_stays_of_a_golden_log_is_what_librdkafka_reads_committed() -> None
                 found += [(record.offset, record.key, record.value) for record in DefaultRecordBatch(bytes(batch.data))]
     assert found == [(offset, key, value) for offset, _, key, value, _ in golden.committed]
     assert len(golden.answers) > 1, "a transaction should cross two answers"
+
+
+def test_a_marker_that_the_cleaner_emptied_ends_no_transaction() -> None:
+    aborted = AbortedTransactions()
+    aborted.learn([(2, 0)])
+    log = log_of([Step(producer=2, records=1)])
+    assert aborted.hides(log.batches[0])
+    assert aborted.leaves_out(cleaned_marker(1, 2))
+    assert aborted.hides(log.batches[0])

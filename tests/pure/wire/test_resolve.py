@@ -5,7 +5,7 @@ from hypothesis import given
 from ferry.model import Fate
 from ferry.wire.resolve import Resolver
 from tests.pure.wire.captured import captured
-from tests.pure.wire.logs import PLAIN, Log, Step, histories, log_of
+from tests.pure.wire.logs import PLAIN, Log, Step, cleaned_marker, histories, log_of
 
 FATES = {True: Fate.COMMITTED, False: Fate.ABORTED, None: Fate.OPEN}
 
@@ -31,6 +31,14 @@ def test_a_crashed_neighbours_open_transaction_hides_nobody_elses_receipt() -> N
     neighbour, ours = Step(producer=1, records=1), Step(producer=2, records=1)
     log = log_of([neighbour, ours, Step(producer=2, records=0), Step(producer=PLAIN, records=1)])
     assert resolved(log) == [(0, Fate.OPEN), (1, Fate.COMMITTED), (3, Fate.COMMITTED)]
+
+
+def test_a_marker_that_the_cleaner_emptied_decides_nothing() -> None:
+    """All records of its transaction are gone by then. With transactions of version 2 a ledger has such ones."""
+    resolver = Resolver()
+    for batch in (cleaned_marker(4, 2), *log_of([Step(producer=2, records=1)]).batches, cleaned_marker(5, 2)):
+        resolver.feed(batch)
+    assert [record.fate for record in resolver.records()] == [Fate.OPEN]
 
 
 def test_keys_values_and_producers_come_through() -> None:

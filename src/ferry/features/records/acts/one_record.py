@@ -35,7 +35,7 @@ from ferry.lane.connections import FlowConnections, TargetFirst
 from ferry.ledger.ledger import gaps
 from ferry.model import Gap, TopicPartition
 from ferry.wire.aborted import AbortedTransactions
-from ferry.wire.batch import COMMIT_MARKER, Batch, check, marker_type
+from ferry.wire.batch import ABORT_MARKER, COMMIT_MARKER, Batch, check, marker_type
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import MOST_DECOMPRESSED, contents
 from ferry.wire.headers import parse_headers
@@ -43,6 +43,7 @@ from ferry.wire.headers import parse_headers
 LOOK_SECONDS = 20.0
 """How long it may take once the clusters answer."""
 _CLEANUP = "cleanup.policy"
+_MARKERS = {COMMIT_MARKER: "commit marker", ABORT_MARKER: "abort marker"}
 
 
 def look_at(
@@ -183,8 +184,8 @@ class _Search:
             check(batch, *self._place)
             left_out = self._aborted.leaves_out(batch)
             if batch.is_control:
-                ends = "commit" if marker_type(batch) == COMMIT_MARKER else "abort"
-                return replace(here, lack=Lack.CONTROL, detail=f"the {ends} marker of a transaction")
+                kind = _MARKERS.get(marker_type(batch), "marker")
+                return replace(here, lack=Lack.CONTROL, detail=f"the {kind} of a transaction")
             record = self._record(batch)
         except (Corrupt, Malformed, TooLong) as error:
             why = f"the batch at offset {batch.base_offset} of {self._place} cannot be read: {error}"

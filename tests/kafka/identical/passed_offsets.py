@@ -15,14 +15,20 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.producer import ProduceRequest
+
+from ferry.clock import wall_ms
 from ferry.dev import ClusterSpec, RunningCluster, down, up
 from ferry.features.identical.rules.empty import cost_of
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.report import RunState
+from ferry.model import Record
+from ferry.wire.records import ProducerIdentity, build_batch
 from tests.harness import create_topic, on_cluster
 from tests.kafka.identical.test_passing import PASSES, begin_at
 from tests.kafka.identical.test_run import lab
-from tests.kafka.raw import Raw, empty_batch, empty_payload
+from tests.kafka.raw import Producer, Raw, empty_batch, empty_payload
 
 TOPIC = "passed"
 PARTITIONS = 100
@@ -58,6 +64,9 @@ def measure(cluster: RunningCluster) -> None:
         for partitions in (range(1), range(8)):
             what = f"a record and a marker, one after the other, {len(partitions)} partitions: markers"
             await timed(what, COMMITS * len(partitions), partial(transactions, raw, partitions))
+        for partitions in (range(1), range(8), range(PARTITIONS)):
+            what = f"a record and a hole by turns, with two readings, {len(partitions)} partitions: holes"
+            await timed(what, COMMITS * len(partitions), partial(sparse, raw, partitions))
         await timed("a marker for each request", 300, one_by_one)
         await timed(f"a marker for each of {PARTITIONS} partitions in a request", 20 * PARTITIONS, in_many)
         await timed("2,000 markers for a partition in a request", 2_000, in_one_request)
@@ -87,6 +96,45 @@ async def transactions(raw: Raw, partitions: range) -> None:
         for partition in partitions:
             assert (await raw.produce(lane, number, 1, partition=partition))[0] == 0
         assert set(await raw.mark(lane, partitions=partitions)) == {0}
+
+
+async def sparse(raw: Raw, partitions: range) -> None:
+    """What a writer of compacted topics does: a request with the records of all partitions, one with their markers,
+    and the readings after markers, as a consumer and as a replica."""
+    lane = await raw.init()
+    ends = await ends_of(raw, partitions, -1)
+    for number in range(COMMITS):
+        assert await produce_all(raw, lane, number, partitions) == {0}
+        assert set(await raw.mark(lane, partitions=partitions)) == {0}
+        ends = [end + 2 for end in ends]
+        assert await ends_of(raw, partitions, -1) == await ends_of(raw, partitions, -2) == ends
+
+
+async def produce_all(raw: Raw, who: Producer, sequence: int, partitions: range) -> set[int]:
+    """One record for each partition in one request; the error codes."""
+    identity = ProducerIdentity(producer_id=who.id, producer_epoch=who.epoch, sequence=sequence)
+    batch = build_batch([Record(key=b"k", value=b"%d" % sequence)], wall_ms(), identity)
+    topic = ProduceRequest.TopicProduceData
+    parts = [topic.PartitionProduceData(index=number, records=batch) for number in partitions]
+    data = topic(name=raw.topic, topic_id=raw.cluster.topics[raw.topic].topic_id, partition_data=parts)
+    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=[data], max_version=11)
+    answer = await raw.cluster.ask(request, raw.cluster.leader(raw.place(0)))
+    return {part.error_code for part in answer.responses[0].partition_responses}
+
+
+async def ends_of(raw: Raw, partitions: range, replica: int) -> list[int]:
+    """ListOffsets of all partitions, as a consumer (-1) or as a replica (-2) asks."""
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    parts = [
+        topic.ListOffsetsPartition(partition_index=number, current_leader_epoch=-1, timestamp=-1)
+        for number in partitions
+    ]
+    request = ListOffsetsRequest(
+        replica_id=replica, isolation_level=0, topics=[topic(name=raw.topic, partitions=parts)], timeout_ms=30_000
+    )
+    answer = await raw.cluster.ask(request, raw.cluster.leader(raw.place(0)))
+    found = sorted(answer.topics[0].partitions, key=lambda part: int(part.partition_index))
+    return [int(part.offset) for part in found]
 
 
 def measure_run(source: RunningCluster, target: RunningCluster, begins: int) -> None:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from ferry.features.identical.rules.values import Limits
+from ferry.features.identical.rules.values import Limits, Look
 from tests.pure.identical import exclusive_writer
 from tests.pure.identical.broker import Refused
 from tests.pure.identical.marking_writer import MarkingWriter
 from tests.pure.identical.world import LIMITS, Near, Task, World
+from tests.pure.identical.writer import LANE
 
 
 class CompactedNear(Near):
     """The world as one writer sees it."""
 
     world: CompactedWorld
+    shown_epoch: int = 0
+
+    def look(self, asked_at: int) -> tuple[Look, bool]:
+        """ListOffsets, a fetch of the last batches, DescribeProducers."""
+        state = self.world.target.states.get(LANE)
+        self.shown_epoch = 0 if state is None else state.epoch
+        return super().look(asked_at)
+
+    def epoch(self) -> int:
+        """The epoch of the lane's producer id that the last reading showed; 0: there is no state."""
+        return self.shown_epoch
 
     def agrees(self, start: int, end: int) -> bool:
         """A reading of both sides; what the target's cleaner took is right."""

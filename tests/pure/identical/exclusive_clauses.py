@@ -94,13 +94,9 @@ def repeats_refused() -> AbstractContextManager[object]:
     return returning(exclusive_writer, "is_repeat", False)
 
 
-def repeats_of_one_size() -> AbstractContextManager[object]:
-    """A batch that a broker took for a repeat is sent again."""
-
-    def same(count: int) -> int:
-        return count
-
-    return patch.object(exclusive_writer, "fewer", same)
+def repeats_sent_again() -> AbstractContextManager[object]:
+    """A batch that a broker took for a repeat is sent again, with its number."""
+    return returning(exclusive_writer, "renumbers", False)
 
 
 def records_compared() -> AbstractContextManager[object]:

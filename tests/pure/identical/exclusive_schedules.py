@@ -305,6 +305,16 @@ def two_numberings() -> None:
     rest(it, it.start())
 
 
+def two_numberings_of_single_records() -> None:
+    """The same, and a hole follows each record: no batch may have more, and none fewer."""
+    it = copied("rmrmrm", "mr")
+    it.forget()
+    it.finish(it.start())
+    it.fail_over(0)
+    grow(it, "mrmr")
+    rest(it, it.start())
+
+
 def compacted_after_a_crash() -> None:
     """`a` sends three records, and dies before its receipts. The source's cleaner removes one."""
     it = CompactedWorld("rrrrrr")
@@ -351,7 +361,9 @@ SCHEDULES: list[tuple[Clause, Schedule]] = [
 ]
 REFUSING: list[tuple[Clause, Schedule]] = [
     (off.repeats_refused, two_numberings),
-    (off.repeats_of_one_size, two_numberings),
+    (off.repeats_sent_again, two_numberings),
+    (off.repeats_refused, two_numberings_of_single_records),
+    (off.repeats_sent_again, two_numberings_of_single_records),
     (off.records_compared, compacted_after_a_crash),
     (off.markers_compared, another_broker_after_a_crash),
 ]

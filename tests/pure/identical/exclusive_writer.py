@@ -65,9 +65,12 @@ def is_repeat(base: int, end: int) -> bool:
     return base < end
 
 
-def fewer(count: int) -> int:
-    """How many records the next batch has when the broker took one for a repeat: it compares both ends of a batch."""
-    return max(1, count - 1)
+def renumbers() -> bool:
+    """Whether the next batch is number 0 of the next epoch when the broker took one for a repeat.
+
+    A broker compares it with no older one then. With fewer records, it may be taken for a repeat again.
+    """
+    return True
 
 
 def keeps_record(entry: Entry, there: Written | None) -> bool:
@@ -95,8 +98,10 @@ class ExclusiveWriter(MarkingWriter):
     """Up to when writers of another kind may send something; 0: there are none, or the ledger says it already."""
     planned_before: int = 0
     """How far the plans of earlier runs reach."""
-    most: int = 0
-    """The most records of the next batch; 0: as many as there are."""
+    epoch: int = 0
+    """The epoch of the lane's producer id."""
+    anew: bool = False
+    """Whether the next batch begins another numbering."""
 
     def begin(self, claim: Claim) -> None:
         """Take what the ledger shows of earlier writers, and of the clock."""
@@ -114,7 +119,7 @@ class ExclusiveWriter(MarkingWriter):
 
     def take(self, look: Look) -> None:
         """The next sequence number; a reading that is late enough makes the writer quiet."""
-        self.sequence = marked.next_sequence(look)
+        self.sequence, self.epoch = marked.next_sequence(look), self.cluster.epoch()
         self.read_at = no_later(self.asked_ms, self.began[0] + look.at - self.began[1])
         timed = marked.is_quiet(self.read_at, self.earlier_until, self.cluster.limits.lateness or 0)
         timed = (self.clock_known and timed) or shows_all(look.end, self.planned_before)
@@ -147,14 +152,20 @@ class ExclusiveWriter(MarkingWriter):
             return None
         if not (self.noted or (yield from self.note())) or (leased(ahead) and not self.in_time()):
             return None
+        epoch = self.epoch
         if isinstance(ahead, Hole):
             count = min(MARKERS_AT_ONCE, min(ahead.end, self.planned_end) - end)
-            answer = yield self.cluster.request("mark", lambda: self.cluster.mark(count), writes=True, stale=stale)
+            answer = yield self.cluster.request(
+                "mark", lambda: self.cluster.mark(count, epoch), writes=True, stale=stale
+            )
         else:
-            count = min(self.most or ahead.count, ahead.count, self.planned_end - end)
+            count = min(ahead.count, self.planned_end - end)
+            if self.anew:
+                epoch, self.sequence = epoch + 1, 0
+                self.epoch = epoch
             step = Send(end, count, self.sequence)
             answer = yield self.cluster.request(
-                "send", lambda: self.cluster.send(step, records[:count]), writes=True, stale=stale
+                "send", lambda: self.cluster.send(step, records[:count], epoch), writes=True, stale=stale
             )
         if answer is None and looks(ahead) and (yield from self.ends(end + count)):
             answer = end
@@ -172,13 +183,13 @@ class ExclusiveWriter(MarkingWriter):
             if not (marking_writer.proves() or (yield from self.ends(end + count))):
                 return None
         elif is_repeat(answer, end):
-            self.most = fewer(count)
+            self.anew = renumbers()
             return None
         elif answer != end:
             yield from self.refuse(Refuse(Code.SHIFTED))
             return None
         else:
-            self.sequence, self.most = self.sequence + count, 0
+            self.sequence, self.anew = self.sequence + count, False
         self.answers += 1
         after = end + count
         if self.answers % CHUNK == 0:

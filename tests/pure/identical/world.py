@@ -104,9 +104,9 @@ class Near(Cluster):
         """InitProducerId."""
         return self.world.slot.initialise()
 
-    def send(self, step: Send, records: Records) -> int:
+    def send(self, step: Send, records: Records, epoch: int = 0) -> int:
         """Produce, not transactional."""
-        return self.world.target.produce(LANE, 0, step.sequence, records, transactional=False)
+        return self.world.target.produce(LANE, epoch, step.sequence, records, transactional=False)
 
     def delete(self, before: int) -> int:
         """DeleteRecords."""
@@ -121,10 +121,10 @@ class Near(Cluster):
             for offset, one in list(enumerate(world.target.entries))[start:end]
         )
 
-    def mark(self, count: int) -> int:
+    def mark(self, count: int, epoch: int = 0) -> int:
         """WriteTxnMarkers, `count` times the same one; one answer for all of them, which hides the error of one."""
         for _ in range(count - (self.world.partial and count > 1)):
-            self.world.target.mark(LANE, 0, coordinator=0, now=self.world.now, commit=False)
+            self.world.target.mark(LANE, epoch, coordinator=0, now=self.world.now, commit=False)
         return self.world.target.end
 
     def seal(self, epoch: int) -> int:

@@ -187,7 +187,11 @@ class Cluster:
         """InitProducerId for the slot's transactional id."""
         raise NotImplementedError
 
-    def send(self, step: Send, records: Records) -> int:
+    def epoch(self) -> int:
+        """The epoch of the lane's producer id that the last reading showed."""
+        raise NotImplementedError
+
+    def send(self, step: Send, records: Records, epoch: int = 0) -> int:
         """Produce."""
         raise NotImplementedError
 
@@ -199,7 +203,7 @@ class Cluster:
         """Whether the target has the source's records at these offsets."""
         raise NotImplementedError
 
-    def mark(self, count: int) -> int:
+    def mark(self, count: int, epoch: int = 0) -> int:
         """WriteTxnMarkers."""
         raise NotImplementedError
 

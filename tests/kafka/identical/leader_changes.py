@@ -27,7 +27,7 @@ from tests.kafka.identical.test_compacted_facts import described, reassigned
 from tests.kafka.raw import Producer, Raw
 
 TOPIC = "changes"
-ROUNDS = 12
+ROUNDS = 10
 
 
 class Writer:

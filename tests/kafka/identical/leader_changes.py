@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -89,14 +90,12 @@ def measure(cluster: RunningCluster) -> None:
         create_topic(cluster, topic, replicas=3)
         for _ in range(ROUNDS):
             repair(cluster)
-            on_cluster(
-                cluster, lambda client, topic=topic, way=way, seen=seen: one_round(cluster, client, topic, way, seen)
-            )
+            on_cluster(cluster, partial(one_round, cluster, topic, way, seen))
         for what, count in sorted(seen.items()):
             print(f"{cluster.spec.version} leader {way}, {what}: {count} of {ROUNDS}", flush=True)
 
 
-async def one_round(cluster: RunningCluster, client: Cluster, topic: str, way: str, seen: Counter[str]) -> None:
+async def one_round(cluster: RunningCluster, topic: str, way: str, seen: Counter[str], client: Cluster) -> None:
     """One change of the leader."""
     raw = await Raw(client, topic).open()
     found = await described(raw)

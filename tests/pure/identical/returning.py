@@ -160,14 +160,14 @@ class Side(Near):
         """Fetch from the source."""
         return Log(self.way.other.target).read(start)
 
-    def send(self, step: Send, records: Records) -> int:
+    def send(self, step: Send, records: Records, epoch: int = 0) -> int:
         """Produce."""
-        return self.way.target.produce(self.producer, 0, step.sequence, records, transactional=False)
+        return self.way.target.produce(self.producer, epoch, step.sequence, records, transactional=False)
 
-    def mark(self, count: int) -> int:
+    def mark(self, count: int, epoch: int = 0) -> int:
         """WriteTxnMarkers."""
         for _ in range(count - (self.way.partial and count > 1)):
-            self.way.target.mark(self.producer, 0, coordinator=0, now=self.way.now, commit=False)
+            self.way.target.mark(self.producer, epoch, coordinator=0, now=self.way.now, commit=False)
         return self.way.target.end
 
     def delete(self, before: int) -> int:

@@ -2,7 +2,7 @@
 
 The table is tests/mutants.toml. Each entry replaces one piece of text in a copy of the sources, where it must
 be exactly once. Its tests run against that copy, as `make quick` does. The same tests first run without a fault: when
-they fail then, no fault is tried. AT_ONCE copies are at work at the same time.
+they fail then, no fault is tried. AT_ONCE faults are tried at the same time, each in a copy of its own.
 
 A test that fails has noticed the fault. So has one that takes longer than its time; such a fault is printed as "timed
 out". A fault that no test notices is printed as survived, with the reason of the table (`survives`), if it has one. The
@@ -37,7 +37,7 @@ TABLE = ROOT / "tests" / "mutants.toml"
 SOURCES = ("src", "plugins")
 SECONDS = 300
 AT_ONCE = 2
-"""As `make quick`."""
+"""How many copies of the sources there are: one for each core, as for `make quick`."""
 QUICK = "not slow and not extra and not soak"
 ALONE = ("-n", "0", "-p", "no:cacheprovider")
 AREAS = (

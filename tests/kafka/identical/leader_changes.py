@@ -24,7 +24,7 @@ from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from tests.clusters import THREE, repair
 from tests.harness import awaited, create_topic, on_cluster
-from tests.kafka.identical.test_compacted_facts import described, reassigned
+from tests.kafka.identical.compacted_log import described, reassigned
 from tests.kafka.raw import Producer, Raw
 
 TOPIC = "changes"

@@ -225,7 +225,6 @@ def test_a_group_inside_of_what_clients_wrote_has_the_same_number_both_ways(made
     assert at() == (14, 14)
 
 
-@pytest.mark.slow
 def test_a_step_that_dies_after_its_commit_keeps_the_producer_id_when_it_is_done_again(made: World) -> None:
     def is_written(_: Asked) -> bool:
         return bool(continued_in(made.a, "b"))
@@ -268,7 +267,6 @@ def test_a_record_of_a_client_that_did_not_move_leaves_the_flow_to_a_failback_th
     assert is_same(made)
 
 
-@pytest.mark.slow
 def test_a_failback_begins_though_the_topic_was_created_again_before(made: World) -> None:
     when_promoted(made, lambda: made.produce(made.a, "orders", 0, 1))
     not_started(made, "orders-0")
@@ -298,7 +296,6 @@ def test_a_partition_that_was_idle_between_two_moves_is_compared_at_the_second_o
     assert continued_in(made.a, "b") == kept
 
 
-@pytest.mark.slow
 def test_another_record_at_the_last_offset_is_refused_by_the_first_run_and_no_batch_is_sent(made: World) -> None:
     done(made, *OUT)
     another_last_record(made.a)
@@ -344,7 +341,6 @@ def test_after_a_failover_with_loss_the_failback_continues_when_the_topic_was_cr
         assert done(made, "verify", flow)["not_compared"] == [], flow
 
 
-@pytest.mark.slow
 def test_a_flow_that_has_sent_batches_since_its_stop_is_not_started_while_one_may_arrive(made: World) -> None:
     """A client that did not move wrote a record at a. The flow was run by hand, and its batch may be late."""
     done(made, *OUT)

@@ -153,7 +153,6 @@ def test_a_source_topic_that_is_gone_is_named(made: World) -> None:
     assert ("audit", "source-replaced", 0, 0) in left_out(made.ask("verify", "a->b"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("again", [False, True])
 def test_a_lane_that_was_dropped_has_nothing_to_compare_until_it_copies_again(made: World, again: bool) -> None:
     window = "--from-offset", "audit:0:2", "--to-offset", "audit:0:7"

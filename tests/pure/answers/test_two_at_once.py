@@ -114,13 +114,12 @@ NEWER = run_record(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "module", "last", "then"),
     [
         (("run", "a->b", "--id", "r2"), checkpoint, "still_there", PAUSED),
-        (("run", "a->b", "--id", "r2"), checkpoint, "still_there", NEWER),
-        (("groups", "sync", "a->b"), checkpoint, "still_there", PAUSED),
+        pytest.param(("run", "a->b", "--id", "r2"), checkpoint, "still_there", NEWER, marks=pytest.mark.slow),
+        pytest.param(("groups", "sync", "a->b"), checkpoint, "still_there", PAUSED, marks=pytest.mark.slow),
         (("groups", "rollback", "a->b", "--snapshot", "kept"), snapshots, "overwritten", PAUSED),
     ],
     ids=["a run, and the flow was paused", "a run, and a newer one began", "a sync by hand", "a rollback"],

@@ -143,7 +143,6 @@ OFFSETS = st.dictionaries(
 )
 
 
-@pytest.mark.slow
 @given(OFFSETS, OFFSETS)
 def test_a_snapshot_is_read_as_it_was_written_and_drops_whole(
     one: dict[TopicPartition, Saved], other: dict[TopicPartition, Saved]

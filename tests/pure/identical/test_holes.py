@@ -340,7 +340,6 @@ def test_a_number_that_is_no_offset_is_sent_while_its_producer_state_is_young(
         assert (lane.is_identical(), lane.same_up_to(), result.retries) == (sent, 4 if sent else 3, 0 if sent else 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "api"), [("rrr", "Produce"), ("arr", "WriteTxnMarkers")])
 def test_each_batch_and_each_marker_renews_its_producer_state(
     shape: str, api: str, monkeypatch: pytest.MonkeyPatch

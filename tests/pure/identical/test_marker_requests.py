@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.pure.identical.marking import Marking
 from tests.pure.scripted.lane import at_work
 
 
-@pytest.mark.slow
 def test_a_transaction_in_all_partitions_costs_a_request_with_records_one_with_markers_and_two_readings() -> None:
     costs = []
     for transactions in (10, 30):

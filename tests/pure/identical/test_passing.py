@@ -282,7 +282,6 @@ def test_a_run_that_dies_before_it_deletes_what_is_before_markers_leaves_that_to
         assert (lane.ends(), lane.begins()) == ({place(): lane.first + 2}, lane.first)
 
 
-@pytest.mark.slow
 def test_a_clock_that_the_ledger_stamps_adds_no_first_offset() -> None:
     """A slot with markers of earlier writers writes a record again for that."""
     lane = LaterMarking()

@@ -401,7 +401,6 @@ def test_a_process_that_slept_sends_nothing_by_what_it_read_before() -> None:
     assert read == [{place(0)}]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("without", [None, Readings, Lease], ids=["both", "the lease alone", "the readings alone"])
 def test_a_lease_that_is_over_at_once_lets_nothing_be_sent(
     without: type | None, monkeypatch: pytest.MonkeyPatch
@@ -462,7 +461,6 @@ def test_a_partition_whose_first_batch_is_late_is_not_translated() -> None:
         assert (lane.same_up_to(0), lane.copied(1)) == (2, [0])
 
 
-@pytest.mark.slow
 def test_a_run_that_was_overtaken_before_its_first_batch_sends_none() -> None:
     """The ledger gets what it says of the first batch after the second run has read it."""
     lane = Identical([[2]])

@@ -53,7 +53,6 @@ PASSING = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("code", PASSING)
 @pytest.mark.parametrize("times", [1, 1000], ids=["passes", "stays"])
 def test_a_condition_that_may_pass_is_waited_for_and_is_a_refusal_then(code: int, times: int) -> None:
@@ -101,7 +100,6 @@ PARTITION_CODES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("applied", [False, True], ids=["not written", "written"])
 @pytest.mark.parametrize("code", PARTITION_CODES)
 def test_a_lasting_error_of_one_partition_leaves_that_one_out_and_the_others_are_copied(

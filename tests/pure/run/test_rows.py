@@ -43,7 +43,6 @@ def cut(places: list[Place], sizes: list[int]) -> list[pa.RecordBatch]:
     return found
 
 
-@pytest.mark.slow
 @given(places=PLACES, sizes=st.lists(st.integers(1, 5)), verbs=st.lists(st.integers(-2, 3)))
 def test_all_come_once_between_settlements(places: list[Place], sizes: list[int], verbs: list[int]) -> None:
     rows = Rows(cut(places, sizes))

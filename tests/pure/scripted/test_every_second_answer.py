@@ -148,10 +148,10 @@ TABLE = Table(
         "positions' coordinator": Request(
             judge=judge_second, fault=Fault(api="FindCoordinator", key=GROUP), versions=(2,)
         ),
-        "attempt": Request(judge=judge_attempt, fault=Fault(api="Produce", topic=LEDGER), writes=True, versions=(2,)),
         "attempt's producer": Request(
             judge=judge_attempt, fault=Fault(api="InitProducerId", only=lambda asked: not asked.keys), versions=(2,)
         ),
+        "attempt": Request(judge=judge_attempt, fault=Fault(api="Produce", topic=LEDGER), writes=True, versions=(2,)),
         "own transaction": Request(judge=judge_leaving, fault=Fault(api="DescribeTransactions")),
         "own end": Request(
             judge=judge_leaving,

@@ -39,7 +39,6 @@ def lane_of_rows(sizes: list[list[int]], version: int = 2) -> Lane:
     return lane
 
 
-@pytest.mark.slow
 @both_versions
 def test_a_chunk_after_the_other_costs_no_retry(version: int) -> None:
     lane = lane_of_rows([[6], [5]], version)
@@ -77,7 +76,6 @@ def test_rows_since_the_last_commit_come_again_for_a_retry(version: int, skip: i
         assert (result.retries, lane.is_whole(), sum(one.records for one in result.receipts)) == (1, True, 11)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("skip", [1, 2], ids=["the second batch", "the last one"])
 def test_a_chunk_counts_when_each_of_its_batches_is_acknowledged(skip: int) -> None:
     lane = lane_of_rows([[3], [3], [3]])
@@ -137,7 +135,6 @@ def test_rows_that_end_early_are_not_taken_for_left_out_by_the_transform(at: int
         assert lane.is_whole()
 
 
-@pytest.mark.slow
 def test_rows_that_a_transform_leaves_out_are_holes_of_the_receipt() -> None:
     lane = Lane([[6]])
 

@@ -557,10 +557,12 @@ def test_a_marker_of_another_producer_is_foreign() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("api", "fate"),
-    product(
-        ("Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"),
-        ("lost", "applied and lost", "error"),
-    ),
+    [
+        *product(
+            ("Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"),
+            ("lost", "applied and lost", "error"),
+        )
+    ],
 )
 @pytest.mark.parametrize("skip", share(range(4), 1, 4))
 def test_a_fault_at_any_step_disturbs_nothing(api: str, fate: str, skip: int, monkeypatch: pytest.MonkeyPatch) -> None:

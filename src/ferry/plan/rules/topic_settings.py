@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Sentence, TopicChange
 from ferry.model.topic_settings import SettingOrigin, TopicSettings
 from ferry.plan.rules.planning_rules import Rules
 from ferry.words import several
+
+T = TypeVar("T")
 
 
 def wanted_settings(rules: Rules, source: TopicSettings, known: Collection[str] = frozenset()) -> dict[str, str | None]:
@@ -36,8 +39,8 @@ def wanted_settings(rules: Rules, source: TopicSettings, known: Collection[str] 
 
 def unknown_settings(rules: Rules, source: TopicSettings, known: Collection[str]) -> list[str]:
     """Return the settings of a source topic that the target's Kafka does not have: those with a value."""
-    lacking = wanted_settings(rules, source).items() - wanted_settings(rules, source, known).items()
-    return sorted(name for name, value in lacking if value is not None)
+    wanted = wanted_settings(rules, source) if known else {}
+    return sorted(name for name, value in wanted.items() if value is not None and name not in known)
 
 
 _KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
@@ -168,12 +171,9 @@ def _is_narrower(target: str, source: str) -> bool:
 
 def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[Sentence]:
     """Return a sentence for each limit that is narrower on some copies; `found` has them by target topic."""
-    topics: dict[tuple[str, str, str], list[str]] = {}
-    for topic, limits in found.items():
-        for limit in limits:
-            topics.setdefault((limit.name, limit.source, limit.target), []).append(topic)
     notes = []
-    for (name, source, target), names in topics.items():
+    for limit, names in _topics_of(found).items():
+        name, source, target = limit.name, limit.source, limit.target
         if name in _COSTS and rules.config_excluded(name):
             cost, remedy = _COSTS[name], f"take {name} out of config.properties.exclude, or set it on the copies"
         elif name in _COSTS:
@@ -197,11 +197,16 @@ def unknown_notes(target: str, found: Mapping[str, Iterable[str]]) -> list[Sente
 
     `target` is the cluster's alias; `found` has the names of settings by target topic.
     """
-    topics: dict[str, list[str]] = {}
-    for topic, names in found.items():
-        for name in names:
-            topics.setdefault(name, []).append(topic)
     return [
-        sentence("topic.setting-unknown", setting=name, topics=several(some), cluster=target)
-        for name, some in sorted(topics.items())
+        sentence("topic.setting-unknown", setting=name, topics=several(topics), cluster=target)
+        for name, topics in sorted(_topics_of(found).items())
     ]
+
+
+def _topics_of(found: Mapping[str, Iterable[T]]) -> dict[T, list[str]]:
+    """Return the topics by what was found of them."""
+    topics: dict[T, list[str]] = {}
+    for topic, some in found.items():
+        for one in some:
+            topics.setdefault(one, []).append(topic)
+    return topics

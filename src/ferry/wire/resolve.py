@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ferry.model import Fate, LedgerRecord
-from ferry.wire.batch import CLEANED_MARKER, COMMIT_MARKER, Batch, marker_type
+from ferry.wire.batch import ABORT_MARKER, COMMIT_MARKER, Batch, marker_type
 from ferry.wire.records import open_batch
+
+_FATES = {COMMIT_MARKER: Fate.COMMITTED, ABORT_MARKER: Fate.ABORTED}
+"""What a marker makes of the records before it. Others decide nothing."""
 
 
 class Resolver:
@@ -30,12 +33,9 @@ class Resolver:
         Raises Malformed and TooLong when the batch cannot be opened, and Corrupt for a marker that is none.
         """
         if batch.is_control:
-            kind = marker_type(batch)
-            if kind == CLEANED_MARKER:
-                return
-            fate = Fate.COMMITTED if kind == COMMIT_MARKER else Fate.ABORTED
-            for index in self._open.pop(batch.producer_id, ()):
-                self._fates[index] = fate
+            fate = _FATES.get(marker_type(batch))
+            if fate is not None:
+                self._fates |= dict.fromkeys(self._open.pop(batch.producer_id, ()), fate)
             return
         for offset, key, value in open_batch(batch):
             if batch.is_transactional:

@@ -2,11 +2,13 @@
 
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from ferry.dev import ClusterSpec, RunningCluster, guard, up, up_all
 from ferry.dev.spec import PLAINTEXT, Listener
 
 KEPT = {"log.retention.ms": "-1", "log.retention.check.interval.ms": str(24 * 60 * 60 * 1000)}
@@ -43,6 +45,18 @@ TARGET = _with_login("target")
 THIRD = ClusterSpec(name="third", properties=KEPT)
 THREE = ClusterSpec(name="three", brokers=3, heap_mb=384, properties=KEPT)
 OLD = ClusterSpec(name="old", version="3.9.1", properties=KEPT)
+VERSIONS = ("4.3.0", OLD.version)
+"""The versions of Kafka of which tests ask facts."""
+
+
+@contextmanager
+def of_version(spec: ClusterSpec, version: str, home: Path) -> Iterator[RunningCluster]:
+    """A cluster of a version, which its name has, too. It is stopped at the end."""
+    cluster = up(replace(spec, name=f"{spec.name}-{version.replace('.', '-')}", version=version), home=home)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.hookimpl(trylast=True)

@@ -25,6 +25,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
@@ -71,7 +72,7 @@ def main(names: list[str]) -> int:
     outcomes = {}
     with tempfile.TemporaryDirectory(prefix="ferry-mutants-") as folder:
         copies = [Path(folder) / str(number) for number in range(AT_ONCE)]
-        for copy, source in ((copy, source) for copy in copies for source in SOURCES):
+        for copy, source in product(copies, SOURCES):
             shutil.copytree(ROOT / source, copy / source, ignore=shutil.ignore_patterns("__pycache__"))
         for line in _each(copies, _try_without_a_fault, dict.fromkeys(one["tests"] for one in chosen.values())):
             print(line, flush=True)

@@ -23,7 +23,6 @@ from tests.harness import awaited, create_topic, on_cluster, read_topic
 from tests.kafka.raw import Producer, Raw
 from tests.tiers import ANSWER_S
 
-VERSIONS = ["4.3.0", "3.9.1"]
 HOUR_MS = 3600 * 1000
 DAY_MS = 24 * HOUR_MS
 YEAR_MS = 365 * DAY_MS

@@ -5,7 +5,7 @@ Brokers clean as in test_compacted_facts.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,15 +13,14 @@ import pytest
 from confluent_kafka.admin import ResourceType
 
 from ferry.clock import wall_ms
-from ferry.dev import RunningCluster, up
+from ferry.dev import RunningCluster
 from ferry.kafka.connect import codes
 from ferry.wire.content import contents
-from tests.clusters import THREE, repair
+from tests.clusters import THREE, VERSIONS, of_version
 from tests.harness import awaited
 from tests.kafka.identical.compacted_log import (
     BUSY,
     DAY_MS,
-    VERSIONS,
     Log,
     again,
     again_and_again,
@@ -40,20 +39,17 @@ pytestmark = pytest.mark.extra
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def _three_cleaning(cluster_home: Path, request: pytest.FixtureRequest) -> Iterator[RunningCluster]:
-    name = f"cleaning-three-{request.param.replace('.', '-')}"
     properties = {**THREE.properties, **BUSY, "producer.id.expiration.ms": str(20 * DAY_MS)}
-    spec = replace(THREE, name=name, version=request.param, properties=properties)
-    cluster = up(spec, home=cluster_home)
-    yield cluster
-    cluster.stop()
+    spec = replace(THREE, name="cleaning-three", properties=properties)
+    with of_version(spec, request.param, cluster_home) as cluster:
+        yield cluster
 
 
 @pytest.fixture
-def three(_three_cleaning: RunningCluster) -> Iterator[RunningCluster]:
+def three(_three_cleaning: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
     """Three brokers of either version with busy cleaners, that drop producers after 20 days."""
-    repair(_three_cleaning)
-    yield _three_cleaning
-    repair(_three_cleaning)
+    _revive(_three_cleaning)
+    return _three_cleaning
 
 
 def test_two_numberings_at_a_follower_that_leads(three: RunningCluster, topic: str) -> None:

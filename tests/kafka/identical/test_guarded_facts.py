@@ -14,9 +14,10 @@ import pytest
 from confluent_kafka.admin import AclOperation, ResourceType
 
 from ferry.config.flow.clients import kafka_python_options
-from ferry.dev import RunningCluster, up
+from ferry.dev import RunningCluster
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.lane.connections import manager_options
+from tests.clusters import VERSIONS, of_version
 from tests.harness import awaited, create_topic, wait_until
 from tests.kafka.raw import Producer, Raw
 from tests.kafka.run.test_permissions import GUARDED, LOGIN, permit
@@ -28,14 +29,12 @@ API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 """A whole frame, which a broker answers without a login."""
 
 
-@pytest.fixture(scope="module", params=["4.3.0", "3.9.1"])
+@pytest.fixture(scope="module", params=VERSIONS)
 def guarded(cluster_home: Path, request: pytest.FixtureRequest) -> Iterator[RunningCluster]:
     """A broker that asks for ACLs at its second listener, and closes idle connections soon."""
-    name = f"guarded-{request.param.replace('.', '-')}"
     properties = {**GUARDED.properties, "connections.max.idle.ms": str(1000 * IDLE_S)}
-    cluster = up(replace(GUARDED, name=name, version=request.param, properties=properties), home=cluster_home)
-    yield cluster
-    cluster.stop()
+    with of_version(replace(GUARDED, properties=properties), request.param, cluster_home) as cluster:
+        yield cluster
 
 
 def as_ferry(cluster: RunningCluster, topic: str, work: Callable[[Raw], Awaitable[None]]) -> None:

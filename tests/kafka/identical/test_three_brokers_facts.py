@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ferry.dev import RunningCluster, up
+from ferry.dev import RunningCluster
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
-from tests.clusters import THREE, repair
+from tests.clusters import THREE, VERSIONS, of_version, repair
 from tests.harness import awaited, create_topic, on_cluster
 from tests.kafka.raw import Producer, Raw
 
@@ -22,21 +22,18 @@ pytestmark = pytest.mark.extra
 REQUEST_TIMED_OUT = 7
 
 
-@pytest.fixture(scope="module", params=["4.3.0", "3.9.1"])
+@pytest.fixture(scope="module", params=VERSIONS)
 def _three_of(cluster_home: Path, request: pytest.FixtureRequest) -> Iterator[RunningCluster]:
-    name = f"three-{request.param.replace('.', '-')}"
     properties = {**THREE.properties, "request.timeout.ms": "10000"}  # sooner than the client gives a marker up
-    cluster = up(replace(THREE, name=name, version=request.param, properties=properties), home=cluster_home)
-    yield cluster
-    cluster.stop()
+    with of_version(replace(THREE, properties=properties), request.param, cluster_home) as cluster:
+        yield cluster
 
 
 @pytest.fixture
-def three(_three_of: RunningCluster) -> Iterator[RunningCluster]:
+def three(_three_of: RunningCluster, _revive: Callable[[RunningCluster], None]) -> RunningCluster:
     """Three brokers that run before and after the test."""
-    repair(_three_of)
-    yield _three_of
-    repair(_three_of)
+    _revive(_three_of)
+    return _three_of
 
 
 def at(cluster: RunningCluster, topic: str, work: Callable[[Raw], Awaitable[None]]) -> None:

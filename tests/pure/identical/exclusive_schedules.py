@@ -14,7 +14,7 @@ from tests.pure.identical import exclusive_clauses as off
 from tests.pure.identical import marking_clauses as marking_off
 from tests.pure.identical.compacted_world import CompactedWorld
 from tests.pure.identical.marking_writer import MARKING
-from tests.pure.identical.test_markers import QUIET, ended, grow
+from tests.pure.identical.test_markers import QUIET, deposed, ended, grow, not_replicated
 from tests.pure.identical.test_tasks import again
 from tests.pure.identical.world import Task
 
@@ -263,28 +263,17 @@ def one_of_two_fails() -> None:
 
 
 def marker_not_replicated() -> None:
-    """`b` reads a marker of `a` that the leader alone has; the leader fails before the batch of `b` arrives."""
+    """The leader alone has a marker, and fails (`not_replicated`)."""
     it = CompactedWorld("rrrrrrr")
     compact(it, 3)
-    a = it.run_until(it.start(), "mark")
-    it.replicating = False
-    it.lose(a, "applied", dies=True)
-    it.sleep(QUIET)
-    b = it.run_until(it.start(), "send")
-    it.fail_over(1)
-    it.replicating = True
-    rest(it, b)
+    rest(it, not_replicated(it))
 
 
 def deposed_leader() -> None:
-    """`a` dies before its receipts. A broker that leads no more shows `b` a hole that was passed."""
+    """A broker that leads no more shows an earlier end (`deposed`)."""
     it = CompactedWorld("rrrrrrr")
     compact(it, 3)
-    it.lose(it.run_until(it.start(), "commit"), "dropped", dies=True)
-    it.sleep(QUIET)
-    b = it.run_until(it.start(), "look")
-    it.stale_end = 3
-    rest(it, b)
+    rest(it, deposed(it))
 
 
 def compacted_since() -> None:
@@ -295,24 +284,24 @@ def compacted_since() -> None:
     rest(it, passes(it))
 
 
-def two_numberings() -> None:
+def numbered_twice(first: str, second: str, third: str) -> None:
     """The state expires before a hole, so numbers begin at 0 again. Another broker has both kinds of batches."""
-    it = copied("rrrrrr", "mrrr")
+    it = copied(first, second)
     it.forget()
     it.finish(it.start())
     it.fail_over(0)
-    grow(it, "rrr")
+    grow(it, third)
     rest(it, it.start())
+
+
+def two_numberings() -> None:
+    """Batches of several records have the same numbers twice."""
+    numbered_twice("rrrrrr", "mrrr", "rrr")
 
 
 def two_numberings_of_single_records() -> None:
-    """The same, and a hole follows each record: no batch may have more, and none fewer."""
-    it = copied("rmrmrm", "mr")
-    it.forget()
-    it.finish(it.start())
-    it.fail_over(0)
-    grow(it, "mrmr")
-    rest(it, it.start())
+    """A hole follows each record: no batch may have more, and none fewer."""
+    numbered_twice("rmrmrm", "mr", "mrmr")
 
 
 def compacted_after_a_crash() -> None:

@@ -100,7 +100,7 @@ class ExclusiveWriter(MarkingWriter):
     """How far the plans of earlier runs reach."""
     epoch: int = 0
     """The epoch of the lane's producer id."""
-    anew: bool = False
+    renumbered: bool = False
     """Whether the next batch begins another numbering."""
 
     def begin(self, claim: Claim) -> None:
@@ -160,7 +160,7 @@ class ExclusiveWriter(MarkingWriter):
             )
         else:
             count = min(ahead.count, self.planned_end - end)
-            if self.anew:
+            if self.renumbered:
                 epoch, self.sequence = epoch + 1, 0
                 self.epoch = epoch
             step = Send(end, count, self.sequence)
@@ -183,13 +183,13 @@ class ExclusiveWriter(MarkingWriter):
             if not (marking_writer.proves() or (yield from self.ends(end + count))):
                 return None
         elif is_repeat(answer, end):
-            self.anew = renumbers()
+            self.renumbered = renumbers()
             return None
         elif answer != end:
             yield from self.refuse(Refuse(Code.SHIFTED))
             return None
         else:
-            self.sequence, self.anew = self.sequence + count, False
+            self.sequence, self.renumbered = self.sequence + count, False
         self.answers += 1
         after = end + count
         if self.answers % CHUNK == 0:

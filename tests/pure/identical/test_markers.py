@@ -312,9 +312,8 @@ def one_of_two_fails() -> None:
     ended(it, it.start())
 
 
-def marker_not_replicated() -> None:
+def not_replicated(it: World) -> Task:
     """`b` reads a marker of `a` that the leader alone has; the leader fails before the batch of `b` arrives."""
-    it = World("rrrmrrr")
     a = it.run_until(it.start(), "mark")
     it.replicating = False
     it.lose(a, "applied", dies=True)
@@ -322,17 +321,28 @@ def marker_not_replicated() -> None:
     b = it.run_until(it.start(), "send")
     it.fail_over(1)
     it.replicating = True
-    ended(it, b)
+    return b
 
 
-def deposed_leader() -> None:
-    """`a` dies before its receipts. A broker that leads no more shows `b` a hole that was passed."""
+def marker_not_replicated() -> None:
+    """The leader alone has a marker, and fails."""
     it = World("rrrmrrr")
+    ended(it, not_replicated(it))
+
+
+def deposed(it: World) -> Task:
+    """`a` dies before its receipts. A broker that leads no more shows `b` a hole that was passed."""
     it.lose(it.run_until(it.start(), "commit"), "dropped", dies=True)
     it.sleep(QUIET)
     b = it.run_until(it.start(), "look")
     it.stale_end = 3
-    ended(it, b)
+    return b
+
+
+def deposed_leader() -> None:
+    """A broker that leads no more shows an earlier end."""
+    it = World("rrrmrrr")
+    ended(it, deposed(it))
 
 
 def state_about_to_expire() -> None:

@@ -332,7 +332,9 @@ class Cluster:
         if answer.error_code:
             raise _NoMetadata(f"metadata of cluster {self.alias}: {codes.describe(answer.error_code)}")
         for topic in answer.topics:
-            if topic.error_code not in _ANSWERED:  # or it would count as deleted
+            # A topic that is being created may be listed without its partitions: how many it has is not known.
+            unlisted = topic.error_code == codes.LEADER_NOT_AVAILABLE and not topic.partitions
+            if unlisted or topic.error_code not in _ANSWERED:  # or it would count as deleted
                 raise _NoMetadata(
                     f"metadata of topic {topic.name} on cluster {self.alias}: {codes.describe(topic.error_code)}"
                 )

@@ -34,7 +34,6 @@ SECOND_WORD_S = 5.0
 """How long each other broker is asked for a topic that the first one does not know any more."""
 _ANSWERED = codes.UNAUTHORIZED | {
     codes.NONE,
-    codes.LEADER_NOT_AVAILABLE,
     codes.UNKNOWN_TOPIC_OR_PARTITION,
     codes.UNKNOWN_TOPIC_ID,
     codes.INVALID_TOPIC,
@@ -332,9 +331,7 @@ class Cluster:
         if answer.error_code:
             raise _NoMetadata(f"metadata of cluster {self.alias}: {codes.describe(answer.error_code)}")
         for topic in answer.topics:
-            # A topic that is being created may be listed without its partitions: how many it has is not known.
-            unlisted = topic.error_code == codes.LEADER_NOT_AVAILABLE and not topic.partitions
-            if unlisted or topic.error_code not in _ANSWERED:  # or it would count as deleted
+            if topic.error_code not in _ANSWERED:  # or it would count as deleted, or as one without partitions
                 raise _NoMetadata(
                     f"metadata of topic {topic.name} on cluster {self.alias}: {codes.describe(topic.error_code)}"
                 )
@@ -345,11 +342,7 @@ class Cluster:
         self._manager.cluster.update_metadata(answer)
         self.cluster_id = answer.cluster_id or ""
         self.controller = answer.controller_id if answer.controller_id in self.brokers else None
-        found = {
-            topic.name: _topic_info(topic)
-            for topic in answer.topics
-            if topic.error_code in (codes.NONE, codes.LEADER_NOT_AVAILABLE)
-        }
+        found = {topic.name: _topic_info(topic) for topic in answer.topics if topic.error_code == codes.NONE}
         self.topics |= found
         return found, self._noted_denied(answer)
 

@@ -95,7 +95,7 @@ def test_a_batch_is_written_once_and_told_again(target_cluster: RunningCluster, 
 def test_killed_before_each_request_and_repeated(side: str, request: pytest.FixtureRequest, topic: str) -> None:
     cluster: RunningCluster = request.getfixturevalue(side)
     # The older protocol has more requests for the same.
-    number, step = 1, 17 if IN_PART else 3 if side == "old_cluster" else 1
+    number, step = 1, 11 if IN_PART else 3 if side == "old_cluster" else 1
     deaths = 0
     while True:
         name, application = f"{topic}-{number}", new_alias()

@@ -1,4 +1,4 @@
-"""What the wheel has in addition to the files of this folder: the manual pages, written when it is built."""
+"""What the wheel has in addition to the packages: the documents, and the manual pages, written when it is built."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class ManPages(BuildHookInterface[Any]):
-    """Writes them into a temporary folder, and names each as shared data of the wheel."""
+class Documents(BuildHookInterface[Any]):
+    """Writes the manual pages into a temporary folder, and names all files as shared data of the wheel."""
 
     PLUGIN_NAME = "custom"
 
@@ -22,8 +22,11 @@ class ManPages(BuildHookInterface[Any]):
         root = Path(self.root)
         self._folder = TemporaryDirectory(prefix="ferry-man-")
         tool = runpy.run_path(str(root / "tools" / "man_pages.py"))
+        shared = build_data["shared_data"]
         for file in tool["written"](Path(self._folder.name), root, self.metadata.version):
-            build_data["shared_data"][str(file)] = f"share/man/man1/{file.name}"
+            shared[str(file)] = f"share/man/man1/{file.name}"
+        for file in sorted((root / "docs").rglob("*.md")):
+            shared[str(file)] = f"share/doc/ferry/{file.relative_to(root)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the folder again."""

@@ -25,6 +25,7 @@ LEAST_WORDS = 3
 CHECKED = (
     "*.md",
     "src/*.py",
+    "src/*.jinja",
     "plugins/*.py",
     "jobs/*.py",
     "dags/*.py",
@@ -176,7 +177,7 @@ def texts(file: Path) -> Iterator[Text]:
             yield from of_dashboard(text)
         case ".yml" if file.parent.name == "alerts":
             yield from of_rules(text)
-        case ".html" | ".js":
+        case ".html" | ".jinja" | ".js":
             yield from of_page(text)
         case _:
             yield from of_lines(text)

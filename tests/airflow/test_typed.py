@@ -31,7 +31,9 @@ def test_a_dag_is_unpaused_and_triggered_by_airflows_command_line(flows: Flows) 
     _airflow(flows, placed(told("dags", "pause"), {"ferry__primary__backup": dag}))
     assert flows.rest.ask("GET", f"/api/v2/dags/{dag}")["is_paused"]
     before = {str(run["dag_run_id"]) for run in flows.rest.runs(dag)}
-    for line in (told("dags", "unpause"), told("dags", "trigger")):
+    _airflow(flows, placed(told("unpause", "--yes"), {"ferry__primary__backup": dag}))
+    assert not flows.rest.ask("GET", f"/api/v2/dags/{dag}")["is_paused"]
+    for line in (told("airflow-scheduler", "unpause"), told("dags", "trigger")):
         words = placed(line, {"ferry__primary__backup": dag})
         assert words[:4] == IN_CONTAINER
         _airflow(flows, words[4:])

@@ -215,7 +215,7 @@ COMMANDS: Mapping[str, Row | Group] = {
     "airflow": Row(
         panel=Panel.SET_UP,
         place="ferry.commands.airflow:airflow_command",
-        help="Prepare Airflow for Ferry: create pools and connections.",
+        help="Prepare Airflow for Ferry: create pools, check connections.",
         options=HANDED_ON,
     ),
     "lanes": Group(

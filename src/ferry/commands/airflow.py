@@ -13,7 +13,7 @@ ENTRIES = "ferry.commands"
 
 
 def airflow_command(ctx: typer.Context) -> int:
-    """Prepare Airflow for Ferry: create pools and connections."""
+    """Prepare Airflow for Ferry: create pools, check connections."""
     found = [entry for entry in entry_points(group=ENTRIES) if entry.name == "airflow"]
     if not found:
         raise BadInput("`ferry airflow` needs Ferry's Airflow package: install ferry-replicator[airflow]")

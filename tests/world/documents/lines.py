@@ -271,7 +271,8 @@ NOT_TYPED: Mapping[str, tuple[str, str]] = {
 OTHERS_TYPED: Mapping[tuple[str, ...], str] = {
     ("airflow", "connections"): "airflow/test_setup.py",
     ("dags", "pause"): "airflow/test_typed.py",
-    ("dags", "unpause"): "airflow/test_typed.py",
+    ("airflow-scheduler", "unpause"): "airflow/test_typed.py",
+    ("unpause", "--yes"): "airflow/test_typed.py",
     ("dags", "trigger"): "airflow/test_typed.py",
     ("kafka-consumer-groups.sh",): "kafka/mm1/test_takeover.py",
     ("kafka-console-consumer.sh", "--formatter"): "kafka/mirror/test_clients.py",
@@ -291,6 +292,7 @@ OTHERS_TYPED: Mapping[tuple[str, ...], str] = {
 """Lines of other programs, by words that are in no other line, and the test that takes the line from the document and
 runs it: at another address, without `docker compose exec`, and with an end where it would wait for more."""
 
+_RELEASE = "it installs a release: packaging/test_requirements.py has the extras, packaging/test_wheel.py a wheel"
 _A_VARIABLE = "it sets a variable of the reader's shell"
 _HOURS = "hours long: its figures, and by which command each was made, are in bench/README.md"
 OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
@@ -299,16 +301,15 @@ OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
     ("date",): "it prints the time of now",
     ("export",): _A_VARIABLE,
     ("page-operator",): "it stands for whatever the reader has",
-    (
-        "pip",
-        "ferry-replicator[kerberos]",
-    ): "it installs a release: packaging/test_requirements.py has the extras, packaging/test_wheel.py a wheel",
+    ("pip", "ferry_replicator-….whl[kerberos]"): _RELEASE,
     (".venv/bin/python", "bench/long_ledger.py"): _HOURS,
     (".venv/bin/python", "ferry_airflow.demo"): "it stops what runs in the checkout's own folder: demo/test_demo.py",
     ("make", "bench"): _HOURS,
     ("make", "demo"): "minutes long, and a gigabyte: demo/test_demo.py has its steps, tests/airflow all else of it",
     ("make", "drill"): "the same with a drill: `ferry drills shadow` is typed here",
     ("make", "setup"): "who runs the tests has made it",
+    ("python3", "venv"): _RELEASE,
+    ("/tmp/ferry-new/bin/pip", "install"): _RELEASE,
 }
 """Those that no test runs, and why not."""
 

@@ -22,7 +22,6 @@ from tests.world.documents.commands import (
     ROOT,
     WHOLE,
     Typed,
-    answered,
     blocks,
     documents,
     resolved,
@@ -32,7 +31,7 @@ from tests.world.documents.commands import (
     typed,
 )
 from tests.world.documents.lines import ALONE, NOT_TYPED, OTHERS_NOT_TYPED, OTHERS_TYPED, RUNBOOKS, STORY
-from tests.world.documents.test_typed import typed_here
+from tests.world.documents.test_typed import command_of, shown_on, typed_here
 
 TYPED = typed()
 OF_FERRY = {one.line: one for one in TYPED if one.words[0] == "ferry"}
@@ -100,15 +99,15 @@ def test_the_program_takes_the_line(line: str) -> None:
 def test_each_line_is_typed_or_it_is_said_why_not() -> None:
     typed_lines = typed_here()
     assert sorted(typed_lines - OF_FERRY.keys()) == [], "no document tells to type this any more: take it out"
-    excepted = {line for line in OF_FERRY if line in NOT_TYPED or _command(line) in NOT_TYPED}
+    excepted = {line for line in OF_FERRY if line in NOT_TYPED or command_of(line) in NOT_TYPED}
     assert {line for line in OF_FERRY if (line in typed_lines) + (line in excepted) != 1} == set()
-    assert NOT_TYPED.keys() <= {*OF_FERRY, *(_command(line) for line in excepted)}, "an exception of nothing"
+    assert NOT_TYPED.keys() <= {*OF_FERRY, *(command_of(line) for line in excepted)}, "an exception of nothing"
     assert len({line for line, _ in (*ALONE, *STORY)}) == len(ALONE) + len(STORY)
 
 
 @pytest.mark.parametrize("page", runbooks(), ids=lambda page: page.stem)
 def test_a_runbook_is_typed_line_by_line_in_its_order(page: Path) -> None:
-    lines = [line for line, _ in answered(page) if line.startswith("ferry ")]
+    lines = [line for line, _ in shown_on(page)]
     assert lines == [line.removeprefix("+ ") for line, _ in RUNBOOKS[page.stem] if line[0] != "!"]
     assert {one.stem for one in runbooks()} == RUNBOOKS.keys()
 
@@ -119,14 +118,10 @@ def test_each_line_that_only_runbooks_have_is_in_no_other_document() -> None:
     assert alone & others == set(), "write a + before it: it is typed with these, too"
 
 
-def _command(line: str) -> str:
-    return resolved(OF_FERRY[line].words[1:])[0]
-
-
 @pytest.mark.parametrize("key", NOT_TYPED)
 def test_the_test_that_is_named_runs_the_command(key: str) -> None:
     _, test = NOT_TYPED[key]
-    words = key.split() if key not in OF_FERRY else _command(key).split()
+    words = key.split() if key not in OF_FERRY else command_of(key).split()
     text = (ROOT / "tests" / test).read_text()
     literals = r",\s*".join(f'"{word}"' for word in words)
     called = rf"\b{words[-1]}\w*\(" if words[0] == "dev" else literals
@@ -206,9 +201,11 @@ def test_other_programs_are_known(line: str) -> None:
             assert (ROOT / given[0]).is_dir()
         case "cp":
             assert (ROOT / "docker" / given[0]).is_file()
-        case "pip":
+        case "python3":
+            assert given[:2] == ["-m", "venv"]
+        case "pip" | "/tmp/ferry-new/bin/pip":
             assert given[0] in {"freeze", "install"}
-            assert set(re.findall(r"\[([\w,]+)\]", line)) <= {"kerberos", "airflow,spark,reports"}
+            assert set(re.findall(r"\[([\w,]+)\]", line)) <= {"kerberos", "reports", "airflow,spark,reports"}
         case ".venv/bin/python":
             script = Path("plugins", *given[1].split(".")) if given[0] == "-m" else Path(given[0])
             assert (ROOT / script).exists()

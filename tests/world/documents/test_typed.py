@@ -173,7 +173,7 @@ def test_every_runbook_ends_and_prints_as_it_says(
 def _runbook(page: str, happens: Mapping[str, Callable[[], object]], config: Path) -> Iterator[str]:
     """What is wrong with the ends of a runbook's lines, and with the answers that it shows."""
     document = ROOT / "docs" / "runbooks" / f"{page}.md"
-    shown = [answer for line, answer in answered(document) if line.startswith("ferry ")]
+    shown = [answer for _, answer in shown_on(document)]
     for text, code in RUNBOOKS[page]:
         mark, line = (text[0], text[2:]) if text[0] in "+!" else ("", text)
         if mark == "!":
@@ -270,6 +270,15 @@ def test_each_command_has_a_line_that_make_test_types() -> None:
     here = (typed_here() - OF_RUNBOOKS) | {line for line, _ in STORY}
     assert not BY_TEST_ALL - here, "no document has it any more"
     assert {command_of(line) for line in here} == {command_of(line) for line in here - BY_TEST_ALL}
+
+
+def shown_on(page: Path) -> list[tuple[str, tuple[str, ...]]]:
+    """The lines of `ferry` of a page that are typed here, in order, each with what the page shows as its answer."""
+    return [
+        (line, answer)
+        for line, answer in answered(page)
+        if line.startswith("ferry ") and not {line, command_of(line)} & NOT_TYPED.keys()
+    ]
 
 
 def command_of(line: str) -> str:

@@ -314,7 +314,7 @@ class Scene:
     def receipt(self, page: Page) -> str:
         """Return the address of the receipt of a partition of `payments` that has most segments."""
         frame = self.opened(page, f"{HERE}/partition/payments/1")
-        frame.locator("details summary").first.wait_for()
+        frame.locator("tr[id^='receipt:'] details summary").first.wait_for()
         rows = [
             (
                 len(row.locator("details > div").all()),
@@ -368,35 +368,38 @@ class Scene:
 
     def form(self, page: Page, ask: str, path: str) -> None:
         """Take the pictures of a dialog: on a screen, and on a phone."""
-        for size, name in ((SIZE | {"height": 900}, f"form-{ask}-light"), (PHONE, f"form-{ask}-phone-light")):
-            page.set_viewport_size(size)
-            page.evaluate("localStorage.setItem('theme', 'light')")
-            frame = self.opened(page, path)
+        for frame, name in self.in_sizes(page, path, f"form-{ask}"):
             frame.locator(f"[data-ask={ask}]").first.click()
             frame.locator("#ask[open]").wait_for()
+            checks = frame.locator("#ask .checks")
+            if checks.count():
+                checks.locator("*").first.wait_for()
             kept(page, name)
 
     def record(self, page: Page) -> None:
-        """Take the picture of a record and its copy."""
-        frame = self.on_screen(page, f"{HERE}/offsets?topic=payments&partition=1&offset=7")
-        frame.locator("[data-ask=record]").last.click()
-        frame.locator("#ask-go").click()
-        frame.locator("#answer[open]").wait_for()
-        kept(page, "record-light")
+        """Take the pictures of a record and its copy."""
+        for frame, name in self.in_sizes(page, f"{HERE}/offsets?topic=payments&partition=1&offset=7", "record"):
+            frame.locator("[data-ask=record]").last.click()
+            frame.locator("#ask-go").click()
+            frame.locator("#answer[open]").wait_for()
+            kept(page, name)
 
-    def on_screen(self, page: Page, path: str) -> Frame:
-        """Open a page on a screen, in the light theme."""
-        page.set_viewport_size({**SIZE, "height": 900})
-        page.evaluate("localStorage.setItem('theme', 'light')")
-        return self.opened(page, path)
+    def in_sizes(self, page: Page, path: str, name: str) -> Iterator[tuple[Frame, str]]:
+        """Open a page on a screen, then on a phone, in the light theme; yield its frame and the name of its picture."""
+        for size, ending in ((SIZE | {"height": 900}, "light"), (PHONE, "phone-light")):
+            page.set_viewport_size(size)
+            page.evaluate("localStorage.setItem('theme', 'light')")
+            yield self.opened(page, path), f"{name}-{ending}"
 
     def report(self, page: Page) -> None:
-        """Take the picture of the drill's report, which is a page of its own."""
-        page.set_viewport_size({**SIZE, "width": 1100})
+        """Take the pictures of the drill's report, which is a page of its own."""
         link = self.opened(page, f"{HERE}/reports").locator("a[href*='/report/']").first
-        page.goto(f"{self.home.url}{link.get_attribute('href')}")
-        page.locator("h1").wait_for()
-        kept(page, "report-light")
+        address = f"{self.home.url}{link.get_attribute('href')}"
+        for size, name in ((SIZE | {"width": 1100}, "report-light"), (PHONE, "report-phone-light")):
+            page.set_viewport_size(size)
+            page.goto(address)
+            page.locator("h1").wait_for()
+            kept(page, name)
         page.goto(f"{self.home.url}/plugin/ferry")  # a report may store nothing, not even a theme
 
 

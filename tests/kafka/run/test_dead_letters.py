@@ -132,8 +132,8 @@ def switched(lab: Lab) -> EvidenceReport:
     settings, options = parse_settings(lab.text, "lab"), SwitchOptions(quiet_seconds=0, smoke=False, reverse=False)
     with Switcher(settings, lab.flow, Verb.SWITCHOVER, who="ann", patience_s=ANSWER_S) as switcher:
         switcher.open("s-1", options, "bob")
-        switcher.run("s-1")
-    return report_of_switch(settings, lab.flow, "s-1", patience_s=ANSWER_S)
+        state = switcher.run("s-1")
+    return report_of_switch(settings, lab.flow, state, patience_s=ANSWER_S)
 
 
 def told(headers: tuple[tuple[str, bytes | None], ...]) -> tuple[tuple[int, int], tuple[Any, ...]]:

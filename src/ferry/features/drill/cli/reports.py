@@ -94,10 +94,12 @@ def switch_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the report. Writes nothing.")] = False,
 ) -> int:
     """Write the report of a switchover, failover or failback from the ledger's records of it."""
-    from ferry.features.switch.acts.report import report_of_switch  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.switch.acts.history import one_switch  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.switch.acts.report import report_of_switch  # noqa: PLC0415 - as above
 
     both, chosen = context.both_ways()
-    found = report_of_switch(both, chosen, switch, patience_s=context.patience_s)
+    state = one_switch(both, chosen, switch, patience_s=context.patience_s)
+    found = report_of_switch(both, chosen, state, patience_s=context.patience_s)
     folder = None if dry_run else prepared(chosen.report, report)  # makes it, so not for a switch that is not there
     return ended(context, found, folder, None)
 

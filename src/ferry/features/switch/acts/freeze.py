@@ -11,7 +11,6 @@ from ferry.features.switch.acts.group_plan import GroupPlan, plan_groups
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.partition_state import STATE, PartitionState, uncopied_sentence
-from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, SwitchState
@@ -25,7 +24,7 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
         held = pauses(await connections.view(), wall_ms()).get("")
         return await look_at_standings(sides.via, connections), held
 
-    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+    with sides.connected(patience_s) as connections:
         rows, held = connections.run(work)
         lost = why_lost(connections)
     made = plan_groups(sides, state, settled=False, patience_s=patience_s)

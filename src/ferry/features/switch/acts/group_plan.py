@@ -86,7 +86,7 @@ def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patie
     """
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}
-    with TargetFirst.of(flow, patience_s=patience_s) as connections:
+    with sides.connected(patience_s) as connections:
         old = connections.run(lambda: old_side(flow, connections, state, settled))
         if old.read and sides.back is not None:
             try:

@@ -64,6 +64,8 @@ def look_opposite(sides: Sides, *, patience_s: float, needed: bool) -> Opposite:
     """Return the opposite switches. Raises Unreachable or Refused if the cluster is `needed` and cannot be read."""
     if sides.back is None:
         return Opposite(unread=f"the file has no flow {sides.new}->{sides.old}, whose ledger would show it")
+    if not needed:
+        patience_s = sides.old_patience_s(patience_s)
     return look_along(sides.back, patience_s=patience_s, needed=needed)
 
 

@@ -106,7 +106,7 @@ def rpo_of(sides: Sides, state: SwitchState) -> Rpo:
 
 def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
     """Check the target alone; whether the source answers is shown, but never a failure."""
-    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+    with sides.connected(patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
         offsets = [*_short(sides, rows), *_offsets(sides, connections)]

@@ -12,7 +12,7 @@ from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.evidence.acts.folder import ReportFolder, Written
 from ferry.features.evidence.acts.html import check_renderer
 from ferry.features.evidence.acts.store import reason as why_unwritten
-from ferry.features.switch.acts.history import one_switch
+from ferry.features.switch.acts.sides import RETRIED_S
 from ferry.features.switch.rules.drained import drain_runs, drained_samples
 from ferry.features.switch.rules.report import switch_deviations, switch_report
 from ferry.lane.connections import TargetConnection
@@ -21,15 +21,17 @@ from ferry.model.switch import STEPS, Step, SwitchState
 from ferry.run.ledger.access import LedgerAccess
 
 
-def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> EvidenceReport:
+def report_of_switch(
+    settings: Settings, flow: FlowConfig, state: SwitchState, *, patience_s: float, old_patience_s: float | None = None
+) -> EvidenceReport:
     """Make the report of a switch along `flow` or back. A cluster that does not answer is named without its id.
 
-    Raises BadInput if there is no such switch, and Unreachable or Refused if no ledger can be read.
+    `old_patience_s` is how long the cluster that was left is tried; None: `patience_s`. Raises Unreachable or Refused
+    if the ledger of a flow that was drained cannot be read.
     """
-    state = one_switch(settings, flow, switch, patience_s=patience_s)
     via, chosen = state.switch.via, _along(settings, flow, state)
     back = next((one for one in settings.flows if one.flow == state.switch.back), None)
-    source = _cluster(back, patience_s) if back is not None else None
+    source = _cluster(back, patience_s if old_patience_s is None else old_patience_s) if back is not None else None
     return switch_report(
         state,
         lane=chosen.lane,
@@ -91,7 +93,9 @@ def kept_report(
     try:
         check_renderer()
         reports = ReportFolder.of(flow.report, folder)
-        evidence = report_of_switch(settings, flow, switch.id, patience_s=patience_s)
+        evidence = report_of_switch(
+            settings, flow, state, patience_s=patience_s, old_patience_s=_old_patience_s(state, patience_s)
+        )
         return reports.write(replace(evidence, asked_by=asked_by, reason=reason), once=True), None
     except OSError as error:
         why = f"{folder or flow.report.folder} cannot be written: {why_unwritten(error)}"
@@ -101,6 +105,12 @@ def kept_report(
         f"{switch.verb} {switch.id} is over, but its report was not written ({why}): correct that, or {FOLDER}, then "
         f"ferry reports switch '{flow.flow}' {switch.id}"
     )
+
+
+def _old_patience_s(state: SwitchState, patience_s: float) -> float:
+    """Return how long the cluster that was left is tried, which may have been lost."""
+    is_lost = state.fact(Step.STOP, "source_answers") is False
+    return min(patience_s, RETRIED_S) if is_lost else patience_s
 
 
 def _cluster(flow: FlowConfig, patience_s: float) -> EvidenceCluster | None:

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput
 from ferry.features.identical.settings import IdenticalSettings
+from ferry.lane import connections
+from ferry.lane.connections import TargetFirst
 from ferry.model import Flow
 from ferry.model.switch import SwitchOptions, Verb
+
+RETRIED_S = 1.0
+"""How long the cluster that is left is tried after it did not answer for SOURCE_PATIENCE_S."""
+SILENT_S = 60.0
+"""For how long that counts; after it, the cluster is tried for SOURCE_PATIENCE_S again."""
+
+
+@dataclass(slots=True)
+class Silence:
+    """Until when (monotonic, in s) the cluster that is left counts as silent.
+
+    A switch connects to it in most steps, and must not wait each time for a cluster that is lost.
+    """
+
+    until: float = 0.0
+
+    def patience_s(self) -> float:
+        """Return how long the cluster is tried now."""
+        return RETRIED_S if time.monotonic() < self.until else connections.SOURCE_PATIENCE_S
+
+    def note(self, *, answers: bool) -> None:
+        """Note whether it answered. A short try that fails says no more than the long one before it."""
+        now = time.monotonic()
+        if answers:
+            self.until = 0.0
+        elif now >= self.until:
+            self.until = now + SILENT_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +57,7 @@ class Sides:
     back: FlowConfig | None
     clusters: frozenset[str]
     """All aliases of the file."""
+    silence: Silence = field(default_factory=Silence, compare=False)
 
     @property
     def old(self) -> str:
@@ -35,6 +68,24 @@ class Sides:
     def new(self) -> str:
         """The alias of the cluster that is switched to."""
         return self.via.flow.target
+
+    def old_patience_s(self, patience_s: float) -> float:
+        """Return how long the cluster that is left is tried where it need not answer; `patience_s` at most."""
+        return min(patience_s, self.silence.patience_s())
+
+    @contextmanager
+    def connected(self, patience_s: float) -> Iterator[TargetFirst]:
+        """Connect to both clusters; the one that is left need not answer.
+
+        Raises Unreachable if the cluster that is switched to does not answer.
+        """
+        both = TargetFirst.of(self.via, patience_s=patience_s)
+        whole_s = both.source.patience_s
+        both.source.patience_s = self.old_patience_s(whole_s)
+        with both:
+            both.source.patience_s = whole_s
+            self.silence.note(answers=both.has_source)
+            yield both
 
 
 def refuse_identical(settings: Settings, flow: FlowConfig, act: str, verb: Verb) -> None:

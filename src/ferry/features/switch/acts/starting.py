@@ -23,7 +23,6 @@ from ferry.features.switch.rules.partition_state import parse_standing, without_
 from ferry.features.switch.rules.report import since_seen
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
-from ferry.lane import connections
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.codec import lifted_record
 from ferry.ledger.ledger import LedgerView, pauses
@@ -54,7 +53,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
             f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then continue"
         )
     if switch.verb is Verb.FAILOVER:  # it may be lost, and the switch must not wait for it
-        patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
+        patience_s = sides.old_patience_s(patience_s)
     try:
         started = start_flow(
             sides.back, state, switch.approved_by, still_mine, looked_to=_looked(state), patience_s=patience_s
@@ -133,7 +132,7 @@ def _last_look(
 
     needed = state.switch.options.reverse and state.switch.verb is not Verb.FAILOVER
     if not needed:  # it is not waited for
-        patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
+        patience_s = sides.old_patience_s(patience_s)
     try:
         with FlowConnections.of(sides.via, patience_s=patience_s) as both:
             ends = both.run(work)

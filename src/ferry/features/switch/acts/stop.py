@@ -30,7 +30,6 @@ from ferry.features.switch.rules.partition_state import (
     with_records,
 )
 from ferry.features.switch.rules.passed_over import passed_of, passed_rows
-from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses
 from ferry.ledger.switch_codec import pause_reason
@@ -116,7 +115,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
             rows=(*(STATE.dump(row) for row in rows), *passed_rows(passed)),
         )
 
-    with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+    with sides.connected(patience_s) as connections:
         return connections.run(work)
 
 
@@ -158,7 +157,7 @@ def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) ->
         return await first_timestamps(connections.source, behind)
 
     try:
-        with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
+        with sides.connected(patience_s) as connections:
             return connections.run(work)
     except (Unreachable, Refused):
         return {}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ferry.features.groups.rules.kept_snapshots import KEPT_SNAPSHOTS
-from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS
 from ferry.protocol.driver import KEPT_RUNS
 from tests.soak.steady.steady import Steady, steady
 from tests.tiers import PATIENCE

@@ -14,7 +14,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.copy.kafka_slot import CopyLimits
-from ferry.copy.slot_end import SlotResult
+from ferry.copy.slot_end import SlotEnd
 from ferry.copy.task import SlotTask
 from ferry.errors import Retryable
 from ferry.features.records.rules.dead_letters import PoisonRule
@@ -49,7 +49,7 @@ def spec(slot: int, began_ms: int) -> SlotTask:
 
 def written(
     monkeypatch: pytest.MonkeyPatch,
-    judge: Callable[[int, int], SlotResult],
+    judge: Callable[[int, int], SlotEnd],
     *,
     reached: Mapping[TopicPartition, int] | None = None,
     began_ms: int | None = None,
@@ -79,8 +79,8 @@ def written(
     return write_in_portions(job, reached or {}, 120_000), read
 
 
-def fine(slot: int, _round: int) -> SlotResult:
-    return SlotResult(slot=slot)
+def fine(slot: int, _round: int) -> SlotEnd:
+    return SlotEnd(slot=slot)
 
 
 def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def test_nothing_is_begun_when_earlier_attempts_have_finished_all(monkeypatch: p
 def test_a_slice_that_is_refused_is_left_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     against = replace(refusal("orders", 2), kind=RefusalKind.POISON)
     (ends, _), read = written(
-        monkeypatch, lambda slot, at: SlotResult(slot=slot, refusals=(against,) if (slot, at) == (0, 1) else ())
+        monkeypatch, lambda slot, at: SlotEnd(slot=slot, refusals=(against,) if (slot, at) == (0, 1) else ())
     )
     assert len(read[2]) == 1
     assert read[0][-1][1] == read[1][-1][1] == 100
@@ -117,7 +117,7 @@ def test_a_slice_that_is_refused_is_left_and_the_others_go_on(monkeypatch: pytes
 def test_a_slot_that_gave_up_is_left_and_the_other_goes_on(
     how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, read = written(monkeypatch, lambda slot, _: SlotResult(slot=slot, **(how if slot == 0 else {})))
+    _, read = written(monkeypatch, lambda slot, _: SlotEnd(slot=slot, **(how if slot == 0 else {})))
     assert (len(read[0]), len(read[2])) == (1, 1)
     assert read[1][-1][1] == 100
 
@@ -136,10 +136,10 @@ def test_the_counts_of_all_portions_are_added(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_all_slots_fail_if_spark_does_and_what_was_counted_before_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(slot: int, at: int) -> SlotResult:
+    def judge(slot: int, at: int) -> SlotEnd:
         if at == 2:
             raise PySparkException("gone")
-        return SlotResult(slot=slot)
+        return SlotEnd(slot=slot)
 
     (ends, sifted), _ = written(monkeypatch, judge)
     assert [(end.slot, type(end.failure)) for end in ends] == [(0, Retryable), (1, Retryable)]

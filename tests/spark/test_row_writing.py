@@ -17,7 +17,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.copy.rate_limiter import RateLimit
-from ferry.copy.slot_end import SlotResult
+from ferry.copy.slot_end import SlotEnd
 from ferry.copy.task import SlotTask
 from ferry.features.records.acts.source_logs import Seen
 from ferry.features.records.rules.dead_letters import PoisonRule
@@ -153,9 +153,9 @@ def test_a_slot_that_python_writes_alone_knows_what_is_withheld(monkeypatch: pyt
     ports: list[partial[Any]] = []
     frames: list[Callable[[Any], Any]] = []
 
-    def run(spec: SlotTask, port_of: partial[Any]) -> SlotResult:
+    def run(spec: SlotTask, port_of: partial[Any]) -> SlotEnd:
         ports.append(port_of)
-        return SlotResult(slot=spec.ref.slot)
+        return SlotEnd(slot=spec.ref.slot)
 
     frame = SimpleNamespace(mapInArrow=lambda work, _: frames.append(work))
     monkeypatch.setattr(row_frames, "slot_frame", lambda *_: frame)
@@ -188,10 +188,10 @@ def test_counts_of_slots_that_share_a_task_outlive_one_in_which_only_some_of_the
 ) -> None:
     """A slot that is committed reads nothing when its task is repeated; the other one's count is not that of both."""
 
-    def run(spec: SlotTask, port_of: partial[Any]) -> SlotResult:
+    def run(spec: SlotTask, port_of: partial[Any]) -> SlotEnd:
         if spec.ref.slot in reading:
             list(port_of.keywords["rows"])
-        return SlotResult(slot=spec.ref.slot)
+        return SlotEnd(slot=spec.ref.slot)
 
     def changed(one: Alone, _: Any, __: Any, counts: Counter[tuple[str, str]], *___: Any) -> Iterator[pa.RecordBatch]:
         counts.update({(READ, "kept"): 100 + one.spec.ref.slot, (KEPT, "kept"): 50})

@@ -14,7 +14,7 @@ from ferry.cli.stopping import Stop, stop_signals
 from ferry.commands.forms import plan_json, run_json
 from ferry.commands.progress import shown_progress
 from ferry.commands.views import show_plan, show_report
-from ferry.copy.slot_end import SlotResult, failure_of, outcome_of
+from ferry.copy.slot_end import SlotEnd, failure_of, outcome_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.observe.acts.after_run import PATIENCE_S, publish_run
@@ -131,9 +131,7 @@ def _finish_here(
     return report, failure or untranslated
 
 
-def _shown_copy(
-    runs: MicroRuns, plan: Plan, attempt: Attempt, stop: Stop, *, quiet: bool, ahead: int
-) -> list[SlotResult]:
+def _shown_copy(runs: MicroRuns, plan: Plan, attempt: Attempt, stop: Stop, *, quiet: bool, ahead: int) -> list[SlotEnd]:
     task = runs.slot_task(plan, plan.used_slots[0], attempt)
     with shown_progress(plan, task, quiet=quiet, ahead=ahead) as progress:
         return copy_all(runs, plan, attempt, stop=stop, progress=progress)
@@ -163,7 +161,7 @@ def _verify_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, F
     return runs.report(run), None
 
 
-def report_of_ends(plan: Plan, started_ms: int, ends: Collection[SlotResult]) -> Report:
+def report_of_ends(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
     """Return the report of a run from its slots alone, for when the ledger cannot be read.
 
     Their receipts are of acknowledged commits. What an attempt before this one copied is not among them.

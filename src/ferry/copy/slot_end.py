@@ -21,7 +21,7 @@ AGAIN = (Retryable, Unreachable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlotResult:
+class SlotEnd:
     """How a slot ended, over all its tries; `failure` is why it failed, None when it did not."""
 
     slot: int
@@ -33,20 +33,20 @@ class SlotResult:
     failure: FerryError | None = field(default=None, compare=False)
 
 
-def end_of(slot: int, result: SlotProgress, failure: FerryError | None = None) -> SlotResult:
+def end_of(slot: int, progress: SlotProgress, failure: FerryError | None = None) -> SlotEnd:
     """Return the end of a slot's try; `failure` is set when it failed."""
-    return SlotResult(
+    return SlotEnd(
         slot=slot,
-        receipts=tuple(result.receipts),
-        refusals=tuple(result.refusals.values()),
-        retries=result.retries,
-        stopped=result.stopped,
-        time_over=result.time_over,
+        receipts=tuple(progress.receipts),
+        refusals=tuple(progress.refusals.values()),
+        retries=progress.retries,
+        stopped=progress.stopped,
+        time_over=progress.time_over,
         failure=failure,
     )
 
 
-def joined(before: SlotResult | None, after: SlotResult) -> SlotResult:
+def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     """Return two tries of a slot as one: all that was copied, and how the last one ended.
 
     A try that ended well has met every refusal that still applies. Any other may not have come that far, so what was
@@ -66,7 +66,7 @@ def joined(before: SlotResult | None, after: SlotResult) -> SlotResult:
     )
 
 
-def portions_joined(before: SlotResult | None, after: SlotResult) -> SlotResult:
+def portions_joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     """Return two portions of a slot's work as one; the second was begun after the first one's end, and both count."""
     if before is None:
         return after
@@ -75,12 +75,12 @@ def portions_joined(before: SlotResult | None, after: SlotResult) -> SlotResult:
     return replace(joined(before, after), refusals=kept + after.refusals)
 
 
-def refusals_of(plan: Plan, ends: Collection[SlotResult]) -> list[Refusal]:
+def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
     """Return what the slots refused, and the slices that failed slots did not finish, so that the report names them."""
     return [refusal for end in ends for refusal in _against(plan, end)]
 
 
-def outcome_of(plan: Plan, ends: Collection[SlotResult]) -> Outcome:
+def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
     """Return what the slots refused, in order, and which of them ran out of time."""
     return Outcome(
         refusals=tuple(sorted(refusals_of(plan, ends), key=attrgetter("order"))),
@@ -88,7 +88,7 @@ def outcome_of(plan: Plan, ends: Collection[SlotResult]) -> Outcome:
     )
 
 
-def _against(plan: Plan, end: SlotResult) -> list[Refusal]:
+def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
     """Return why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.target: receipt.end for receipt in end.receipts}
     pieces = plan.of_slot(end.slot)
@@ -108,7 +108,7 @@ def _place(refusal: Refusal) -> tuple[str, int | None]:
     return refusal.topic, refusal.partition
 
 
-def failure_of(plan: Plan, ends: Collection[SlotResult]) -> FerryError | None:
+def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:
     """Return what failed slots mean for the attempt as a whole; None when none failed.
 
     Superseded when one was superseded; Unreachable when all found a cluster unreachable; Refused when no other try can

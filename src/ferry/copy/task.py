@@ -53,12 +53,12 @@ def run_slot(
     task: SlotTask,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
-    result: SlotProgress | None = None,
+    progress: SlotProgress | None = None,
     port_of: Callable[[SlotWiring], TargetSlot] | None = None,
 ) -> SlotProgress:
     """Copy the slot that `task` names. `port_of` makes its port: what reads and writes; None: the one of `task`.
 
-    A given `result` is filled even if this raises. Raises Superseded when a newer run or attempt took over; Retryable
+    A given `progress` is filled even if this raises. Raises Superseded when a newer run or attempt took over; Retryable
     after too many failures in a row, or when the slot was fenced without a successor; Unreachable when a cluster does
     not answer.
     """
@@ -68,7 +68,7 @@ def run_slot(
         async def work() -> SlotProgress:
             port = made(task.wiring(connections, stop))
             try:
-                return await copy_slot(port, task.ref, stop, committed, result)
+                return await copy_slot(port, task.ref, stop, committed, progress)
             finally:
                 await port.end()
 

@@ -33,7 +33,7 @@ from ferry.plan.gather_all import gather_again, gather_all, with_lost_rules
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
 from ferry.plan.parts import is_of_whole_flow, judging_parts, plan_parts
 from ferry.plan.preview import of_this_run, refuse_swapped, window
-from ferry.plan.rules.clock import skew_sentence
+from ferry.plan.rules.clock_skew import skew_sentence
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan, refuse_unplannable

@@ -93,19 +93,19 @@ async def copy_slot(
     ref: SlotRef,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
-    result: SlotProgress | None = None,
+    progress: SlotProgress | None = None,
 ) -> SlotProgress:
     """Copy a slot's slices; call `committed` with the receipts of every chunk once it counts.
 
-    A `result` that the caller passes shows what was done and refused, even when this raises.
+    A `progress` that the caller passes shows what was done and refused, even when this raises.
 
     Raises Superseded when a newer run or attempt took over. Raises Retryable after too many failures in a row, or when
     the slot was fenced and no newer attempt took over. Then the caller that began the attempt may have the slot copied
     once more.
     """
-    result = SlotProgress() if result is None else result
+    progress = SlotProgress() if progress is None else progress
     try:
-        await _copy(port, ref, stop, committed, result)
+        await _copy(port, ref, stop, committed, progress)
     except Fenced as fenced:
         records, end = await port.read(ref.generation, None)
         refuse_if_superseded(records, end, ref)
@@ -114,8 +114,8 @@ async def copy_slot(
         await port.leave()
         raise
     finally:
-        result.refusals.update(port.refusals())
-    return result
+        progress.refusals.update(port.refusals())
+    return progress
 
 
 async def _copy(
@@ -123,7 +123,7 @@ async def _copy(
     ref: SlotRef,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
-    result: SlotProgress,
+    progress: SlotProgress,
 ) -> None:
     """Take over and copy, again after failures, until nothing is left, the time is over or `stop()`."""
     limits: dict[TopicPartition, int] = {}
@@ -132,9 +132,9 @@ async def _copy(
     while True:
         try:
             taken = await _take_over(port, ref, limits)
-            await _copy_chunks(port, ref, taken, result, stop, committed)
+            await _copy_chunks(port, ref, taken, progress, stop, committed)
         except Dropped as dropped:
-            _leave_out(dropped.drops, limits, result)
+            _leave_out(dropped.drops, limits, progress)
         except Unreachable as error:
             # The markers that end a transaction wait for the same brokers as its data did.
             why = sentence_of(error)
@@ -145,13 +145,13 @@ async def _copy(
             hindrance = error if isinstance(error, Blocked) else None
             if stop():
                 await port.leave()
-                result.stopped = True
+                progress.stopped = True
                 return
-            failures = failures + 1 if len(result.receipts) == counted else 1
-            counted = len(result.receipts)
-            result.retries += 1
+            failures = failures + 1 if len(progress.receipts) == counted else 1
+            counted = len(progress.receipts)
+            progress.retries += 1
             if failures > MAX_FAILURES and isinstance(error, Blocked):
-                _leave_out(error.drops, limits, result)
+                _leave_out(error.drops, limits, progress)
                 failures = 0
             elif failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
                 stopped = caused("slot.stopped", error, slot=ref.slot, run=ref.run, failures=failures)
@@ -159,8 +159,8 @@ async def _copy(
             log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
             await port.back_off(failures)
         else:
-            result.stopped = stop()
-            result.time_over = not result.stopped and port.time_over(taken.plan)
+            progress.stopped = stop()
+            progress.time_over = not progress.stopped and port.time_over(taken.plan)
             return
 
 
@@ -168,15 +168,15 @@ async def _copy_chunks(
     port: SlotPort,
     ref: SlotRef,
     taken: _Taken,
-    result: SlotProgress,
+    progress: SlotProgress,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
 ) -> None:
     """Run step 6, chunk after chunk, until nothing is left or the time is over."""
     await port.begin(taken.plan, taken.todo)
     cursor = taken.cursor
-    # One chunk in any case: a plan that waited, or a clock that is ahead, must not stop all progress.
-    while not stop() and not (result.receipts and port.time_over(taken.plan)):
+    # One chunk in any case: a plan that waited, or a clock that is ahead, must not stop it.
+    while not stop() and not (progress.receipts and port.time_over(taken.plan)):
         parts = await port.copy_chunk()
         if not parts:
             break
@@ -185,14 +185,14 @@ async def _copy_chunks(
         own = await port.append_receipts(receipts)
         cursor = await _check_before_commit(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
         await port.commit()
-        result.receipts += receipts
+        progress.receipts += receipts
         committed(receipts)
 
 
-def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotProgress) -> None:
+def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], progress: SlotProgress) -> None:
     for drop in drops:
         limits[drop.piece.source] = drop.offset
-        result.refusals[drop.piece.source] = drop.refusal
+        progress.refusals[drop.piece.source] = drop.refusal
 
 
 async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartition, int]) -> _Taken:

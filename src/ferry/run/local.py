@@ -23,7 +23,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.slot_end import AGAIN, SlotResult, failure_of, joined
+from ferry.copy.slot_end import AGAIN, SlotEnd, failure_of, joined
 from ferry.copy.task import SlotTask
 from ferry.errors import FerryError, Refused
 from ferry.model import Attempt, Plan, Receipt
@@ -57,7 +57,7 @@ def copy_all(
     *,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[list[Receipt]], None] = lambda _: None,
-) -> list[SlotResult]:
+) -> list[SlotEnd]:
     """Copy all used slots of a plan, ascending; `progress` is called with the receipts of every committed chunk.
 
     It uses at most as many processes as there are CPUs. When `stop()` becomes true, open chunks are ended and committed
@@ -66,7 +66,7 @@ def copy_all(
     if plan.row_slots:
         raise Refused(f"run {plan.run} of {plan.flow} has transformed topics, which take Spark: {NEEDS_SPARK}")
     if stop():
-        return [SlotResult(slot=slot, stopped=True) for slot in plan.used_slots]
+        return [SlotEnd(slot=slot, stopped=True) for slot in plan.used_slots]
     pool = _WorkerPool(runs, plan, attempt, progress)
     try:
         return pool.work(stop)
@@ -81,7 +81,7 @@ def copy_logged(
     *,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[list[Receipt]], None] = lambda _: None,
-) -> list[SlotResult]:
+) -> list[SlotEnd]:
     """Copy all used slots of a plan as `copy_all` does, and log meanwhile how far it has come."""
     if not plan.used_slots or plan.row_slots:
         return copy_all(runs, plan, attempt, stop=stop, progress=progress)
@@ -104,7 +104,7 @@ def refuse_transforms(flow: FlowConfig, only: Collection[str] | None) -> None:
         raise Refused(f"flow {flow.flow} has transforms ({named}), which take Spark: {NEEDS_SPARK}")
 
 
-CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotResult]]
+CopyAll = Callable[[MicroRuns, Plan, Attempt], list[SlotEnd]]
 """Copies all slots of a plan: on this machine, or as a Spark job."""
 
 
@@ -128,13 +128,13 @@ class _WorkerPool:
         self._attempt = attempt
         self._progress = progress
         self._pending = deque(plan.used_slots)
-        self._ends: dict[int, SlotResult] = {}
+        self._ends: dict[int, SlotEnd] = {}
         self._workers: dict[Connection, _Worker] = {}
         self._apart = len(self._pending) > 1
         self._at_once = min(os.cpu_count() or 1, len(self._pending))
         self._stopping = False
 
-    def work(self, stop: Callable[[], bool]) -> list[SlotResult]:
+    def work(self, stop: Callable[[], bool]) -> list[SlotEnd]:
         for _ in range(self._at_once):
             self._start()
         deadline: float | None = None
@@ -148,7 +148,7 @@ class _WorkerPool:
             for pipe in wait(list(self._workers), timeout=_LOOK_SECONDS):
                 if isinstance(pipe, Connection):
                     self._receive(self._workers[pipe])
-        return [self._ends.get(slot, SlotResult(slot=slot, stopped=True)) for slot in self._plan.used_slots]
+        return [self._ends.get(slot, SlotEnd(slot=slot, stopped=True)) for slot in self._plan.used_slots]
 
     def close_all(self) -> None:
         """Close all pipes and end the processes: none is left running."""
@@ -205,7 +205,7 @@ class _WorkerPool:
         else:
             self._release(worker)
 
-    def _settle(self, end: SlotResult) -> None:
+    def _settle(self, end: SlotEnd) -> None:
         """Keep how a slot ended; a failed one waits for another try, once, unless all is to end."""
         before = self._ends.get(end.slot)
         self._ends[end.slot] = joined(before, end)
@@ -232,7 +232,7 @@ class _WorkerPool:
         else:
             how = f"ended without a result (exit code {code})"
         error = FerryError(f"the process of slot {worker.slot} {how}: see what killed it (memory?), then run again")
-        self._settle(SlotResult(slot=worker.slot, receipts=tuple(worker.receipts), failure=error))
+        self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), failure=error))
         if self._pending:
             self._start()
 
@@ -246,7 +246,7 @@ class _WorkerPool:
         """Leave workers that do not end their chunk; they are killed, and the next run fences what they leave open."""
         for worker in list(self._workers.values()):
             log.warning("slot %d did not end its chunk within %.0f s and is given up", worker.slot, STOP_SECONDS)
-            self._settle(SlotResult(slot=worker.slot, receipts=tuple(worker.receipts), stopped=True))
+            self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), stopped=True))
 
 
 @contextmanager

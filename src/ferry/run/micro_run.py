@@ -20,7 +20,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
 from ferry.copy.kafka_slot import CopyLimits
 from ferry.copy.rate_limiter import RateLimit
-from ferry.copy.slot_end import SlotResult, outcome_of
+from ferry.copy.slot_end import SlotEnd, outcome_of
 from ferry.copy.task import SlotTask
 from ferry.errors import Superseded
 from ferry.lane.open_lane import OpenLane
@@ -235,7 +235,7 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def end(self, plan: Plan, attempt: Attempt) -> bool:
+    def end_attempt(self, plan: Plan, attempt: Attempt) -> bool:
         """End an attempt and its open transactions; do nothing and return False if a newer run or attempt took over.
 
         After a kill this makes its slots stop wherever they still run, and readers need not wait for a timeout.
@@ -292,7 +292,7 @@ class MicroRuns(LaneSession):
         self,
         plan: Plan,
         attempt: Attempt,
-        ends: Collection[SlotResult],
+        ends: Collection[SlotEnd],
         sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
     ) -> None:
         """Keep in the ledger for the report what the attempt's slots refused, and which of them ran out of time.

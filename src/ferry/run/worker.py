@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from ferry.copy.slot_end import SlotResult, end_of
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.copy.task import SlotTask, run_slot
 from ferry.errors import FerryError
 from ferry.model import Receipt
@@ -42,7 +42,7 @@ class Committed:
 class Ended:
     """What a worker sends when a slot has ended."""
 
-    end: SlotResult
+    end: SlotEnd
 
 
 def serve_apart(pipe: Connection, log_levels: dict[str, int]) -> None:
@@ -98,13 +98,13 @@ def _copied(spec: SlotTask, stop: threading.Event, pipe: Connection) -> Ended:
         except OSError:
             stop.set()  # the parent is gone; what is committed is in the ledger
 
-    result = SlotProgress()
+    progress = SlotProgress()
     failure: FerryError | None = None
     try:
-        run_slot(spec, stop.is_set, committed, result)
+        run_slot(spec, stop.is_set, committed, progress)
     except FerryError as error:
         failure = error
     except Exception as error:
         log.exception("slot %d of run %s", spec.ref.slot, spec.ref.run)
         failure = FerryError(f"unexpected {type(error).__name__}: {error} (a bug: its trace is in the log)")
-    return Ended(end=end_of(spec.ref.slot, result, failure))
+    return Ended(end=end_of(spec.ref.slot, progress, failure))

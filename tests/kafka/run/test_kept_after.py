@@ -11,7 +11,7 @@ import pytest
 
 from ferry.config.flow.start import StartEarliest
 from ferry.copy.kafka_slot import KafkaSlot
-from ferry.copy.slot_end import SlotResult, end_of
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError, Refused
@@ -149,7 +149,7 @@ class Masked(Kept):
     def target(self) -> str:
         return self.topic
 
-    def copy_all(self, runs: MicroRuns, plan: Plan, attempt: Attempt) -> list[SlotResult]:
+    def copy_all(self, runs: MicroRuns, plan: Plan, attempt: Attempt) -> list[SlotEnd]:
         ends = []
         for slot in plan.used_slots:
             spec = runs.slot_task(plan, slot, attempt)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.copy.slot_end import SlotResult, end_of
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
 from ferry.ledger.codec import IDENTICAL_VERSION
@@ -68,10 +68,10 @@ def test_only_the_newest_attempt_says_what_became_of_a_run(lab: Lab) -> None:
     with lab.runs() as runs:
         plan = runs.open_run("one", local_origin())
         first, second = runs.begin(plan, local_origin()), runs.begin(plan, local_origin())
-        gave_up = SlotResult(slot=0, failure=Retryable("no luck"))
+        gave_up = SlotEnd(slot=0, failure=Retryable("no luck"))
         runs.record_outcome(plan, first, [gave_up])
         assert outcome(whole_ledger(runs), "live", "one") is None
-        runs.record_outcome(plan, second, [SlotResult(slot=0, failure=Superseded("too late"))])
+        runs.record_outcome(plan, second, [SlotEnd(slot=0, failure=Superseded("too late"))])
         assert outcome(whole_ledger(runs), "live", "one") is None
         runs.record_outcome(plan, second, [gave_up])
         kept = outcome(whole_ledger(runs), "live", "one")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from ferry.copy.slot_end import SlotResult, end_of
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import Unreachable
 from ferry.ledger.report import RunState
@@ -89,7 +89,7 @@ def test_a_replica_that_is_lost_mid_run_keeps_its_slot_and_no_other(
         with pytest.raises(Unreachable) as caught:
             copy_held(runs, plan, hindered, Hooks(before={"copy_chunk": lose_one}), attempt)
         done = copy_held(runs, plan, free, Hooks(), attempt)
-        ends = [SlotResult(slot=hindered, failure=caught.value), end_of(free, done)]
+        ends = [SlotEnd(slot=hindered, failure=caught.value), end_of(free, done)]
         runs.record_outcome(plan, attempt, ends)
         report = runs.report("one")
     assert str(caught.value).startswith(f"{target}-0 on cluster t{lab.alias} answers NotEnoughReplicasError (19): ")

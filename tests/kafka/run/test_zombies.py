@@ -151,7 +151,7 @@ def test_an_attempt_that_is_called_off_stops_wherever_it_lives(lab: Lab) -> None
         assert data_of(caught.value)[0] == "superseded.ended"
         assert not whole_ledger(runs).open
         newer = runs.begin(plan, local_origin())
-        assert not runs.end(plan, attempt), "an attempt that another one follows must leave the slots alone"
+        assert not runs.end_attempt(plan, attempt), "an attempt that another one follows must leave the slots alone"
         assert runs.still_owns_lane(plan, newer)
         assert lab.copy(runs, plan).state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000
@@ -160,7 +160,7 @@ def test_an_attempt_that_is_called_off_stops_wherever_it_lives(lab: Lab) -> None
 def called_off(lab: Lab, plan: Plan, attempt: Attempt) -> None:
     """What a driver does when it is told to end."""
     with lab.runs() as runs:
-        assert runs.end(plan, attempt)
+        assert runs.end_attempt(plan, attempt)
 
 
 def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path) -> None:

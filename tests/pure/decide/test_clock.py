@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.clock import skew
-from ferry.plan.rules.clock import MAX_SKEW_MS, skew_sentence
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS, skew_sentence
 from tests.golden import Golden
 
 

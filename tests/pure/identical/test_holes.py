@@ -19,7 +19,7 @@ from ferry.features.identical.rules.planned import LEASE_MS
 from ferry.kafka.connect import codes
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import LedgerRecord, Segment, Slice, TopicPartition
-from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS
 from tests.pure.identical.marking import AFTER_ALL_MS, Marking, later
 from tests.pure.identical.test_slot import DAY, found
 from tests.pure.protocol.world import LANE, TOPIC

@@ -15,7 +15,7 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused
 from ferry.features.identical.rules.values import Done
 from ferry.ledger.receipts import receipts
-from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS
 from tests.pure.identical import marking_writer, world
 from tests.pure.identical import test_markers as markers
 from tests.pure.identical import test_offsets as offsets

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from ferry.commands.copying import report_of_ends
-from ferry.copy.slot_end import SlotResult, failure_of, joined, refusals_of
+from ferry.copy.slot_end import SlotEnd, failure_of, joined, refusals_of
 from ferry.copy.task import SlotTask
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.report import RunState
@@ -29,8 +29,8 @@ TWO = replace(PLAN, slices=(piece("orders", 0), piece("orders", 1), piece("users
 DONE = replace(RECEIPT, end=100)
 
 
-def gave_up(slot: int, failure: FerryError | None = None, *receipts: Receipt) -> SlotResult:
-    return SlotResult(slot=slot, receipts=receipts, failure=failure or Retryable("no luck"))
+def gave_up(slot: int, failure: FerryError | None = None, *receipts: Receipt) -> SlotEnd:
+    return SlotEnd(slot=slot, receipts=receipts, failure=failure or Retryable("no luck"))
 
 
 def test_a_slot_that_gave_up_is_held_against_the_slices_that_it_did_not_finish() -> None:
@@ -38,7 +38,7 @@ def test_a_slot_that_gave_up_is_held_against_the_slices_that_it_did_not_finish()
     half = replace(gave_up(0, None, DONE), refusals=(refused,))
     found = [(item.topic, item.partition, item.kind) for item in refusals_of(TWO, [half, gave_up(1)])]
     assert found == [("orders", 1, RefusalKind.TOO_LARGE), ("users", 0, RefusalKind.SLOT_FAILED)]
-    assert refusals_of(TWO, [SlotResult(slot=1)]) == []
+    assert refusals_of(TWO, [SlotEnd(slot=1)]) == []
 
 
 def test_units_of_several_topics_are_told_apart(golden: Golden) -> None:
@@ -55,17 +55,15 @@ def test_units_of_several_topics_are_told_apart(golden: Golden) -> None:
     second = replace(first, target=TopicPartition("y", 0), source=TopicPartition("orders", 1))
     done = redealt(unit_receipt(0, (9,)), topic="orders", target=second.target, generation=PLAN.generation)
     plan = replace(PLAN, slices=(first, second))
-    (left,) = refusals_of(plan, [SlotResult(slot=0, receipts=(done,), failure=Retryable("no luck"))])
+    (left,) = refusals_of(plan, [SlotEnd(slot=0, receipts=(done,), failure=Retryable("no luck"))])
     golden(left.message)
     refused = replace(refusal("orders", second.source.partition or 0), message="y is full")
-    (found,) = refusals_of(
-        plan, [SlotResult(slot=0, receipts=(replace(done, target=first.target),), refusals=(refused,))]
-    )
+    (found,) = refusals_of(plan, [SlotEnd(slot=0, receipts=(replace(done, target=first.target),), refusals=(refused,))])
     assert found == refused, "what stands against the other topic's partition is not taken for done"
 
 
 def test_two_tries_are_one_end() -> None:
-    end = joined(gave_up(0, None, RECEIPT), SlotResult(slot=0, receipts=(DONE,), retries=2))
+    end = joined(gave_up(0, None, RECEIPT), SlotEnd(slot=0, receipts=(DONE,), retries=2))
     assert (end.receipts, end.retries, end.failure) == ((RECEIPT, DONE), 2, None)
 
 
@@ -77,15 +75,13 @@ LEFT = replace(refusal("orders", 1), message="left out in the first try")
     ("after", "known"),
     [
         (gave_up(0), [LEFT]),
-        (SlotResult(slot=0, stopped=True), [LEFT]),
-        (SlotResult(slot=0, time_over=True), [LEFT]),
+        (SlotEnd(slot=0, stopped=True), [LEFT]),
+        (SlotEnd(slot=0, time_over=True), [LEFT]),
         (replace(gave_up(0), refusals=(refusal("orders", 1),)), [refusal("orders", 1)]),
-        (SlotResult(slot=0), []),
+        (SlotEnd(slot=0), []),
     ],
 )
-def test_what_a_try_refused_stands_until_another_one_has_come_to_its_end(
-    after: SlotResult, known: list[Refusal]
-) -> None:
+def test_what_a_try_refused_stands_until_another_one_has_come_to_its_end(after: SlotEnd, known: list[Refusal]) -> None:
     end = joined(replace(gave_up(0), refusals=(LEFT,)), after)
     assert list(end.refusals) == known
 
@@ -98,14 +94,14 @@ def test_a_slice_that_a_later_try_finished_is_refused_no_more() -> None:
 
 def test_what_slots_tell_is_a_report_when_the_ledger_cannot_be_read() -> None:
     gone = Unreachable("cluster b does not answer")
-    half = SlotResult(slot=0, receipts=(RECEIPT, replace(RECEIPT, start=40, end=100)), failure=gone)
-    report = report_of_ends(TWO, 1_500, [half, SlotResult(slot=1, stopped=True)])
+    half = SlotEnd(slot=0, receipts=(RECEIPT, replace(RECEIPT, start=40, end=100)), failure=gone)
+    report = report_of_ends(TWO, 1_500, [half, SlotEnd(slot=1, stopped=True)])
     assert (report.state, report.records, report.seconds) == (RunState.PARTIAL, 80, 0.5)
     assert [(refusal.topic, refusal.partition, refusal.kind) for refusal in report.refusals] == [
         ("orders", 1, RefusalKind.SLOT_FAILED)
     ]
     assert [piece.source.topic for piece in report.unfinished] == ["users"]
-    late = [SlotResult(slot=0, receipts=(DONE,), time_over=True), SlotResult(slot=1, time_over=True)]
+    late = [SlotEnd(slot=0, receipts=(DONE,), time_over=True), SlotEnd(slot=1, time_over=True)]
     assert [piece.source.topic for piece in report_of_ends(TWO, 1_500, late).left] == ["orders", "users"]
     assert report_of_ends(TWO, 1_500, [gave_up(0, gone), gave_up(1, gone)]).state is RunState.FAILED
 
@@ -127,7 +123,7 @@ def test_what_slots_tell_is_a_report_when_the_ledger_cannot_be_read() -> None:
 def test_what_slots_that_gave_up_mean_for_the_attempt(
     failures: list[FerryError | None], kind: type[FerryError] | None
 ) -> None:
-    found = failure_of(TWO, [SlotResult(slot=number, failure=failure) for number, failure in enumerate(failures)])
+    found = failure_of(TWO, [SlotEnd(slot=number, failure=failure) for number, failure in enumerate(failures)])
     assert (None if found is None else type(found)) is kind
 
 

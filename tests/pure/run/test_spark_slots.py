@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from ferry.config.client_options import ConnectionOptions
 from ferry.copy.kafka_slot import CopyLimits
 from ferry.copy.rate_limiter import RateLimit
-from ferry.copy.slot_end import TRIES, SlotResult
+from ferry.copy.slot_end import TRIES, SlotEnd
 from ferry.copy.task import SlotTask
 from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.kafka.fetch.requests import READ_COMMITTED
@@ -56,7 +56,7 @@ class Spark:
         self.specs.append(spec)
         next(self._acts[spec.ref.slot])(result)
 
-    def collect(self, rate: RateLimit | None = None) -> dict[int, SlotResult]:
+    def collect(self, rate: RateLimit | None = None) -> dict[int, SlotEnd]:
         """Copy the slots."""
         specs = {slot: task(slot, rate) for slot in self._acts}
         ends = slots.collect_slots(cast("SparkSession", self), specs, self.said.append)

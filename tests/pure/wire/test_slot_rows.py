@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.copy.slot_end import SlotResult, failure_of, joined, refusals_of
+from ferry.copy.slot_end import SlotEnd, failure_of, joined, refusals_of
 from ferry.copy.task import SlotTask
 from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.features.sink.acts.ids import SlotSpec
@@ -42,7 +42,7 @@ FAILURES = [
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_the_end_of_a_slot_comes_back_as_it_was_told(failure: FerryError | None) -> None:
-    end = SlotResult(
+    end = SlotEnd(
         slot=3,
         receipts=(RECEIPT, replace(RECEIPT, start=50, end=60), ONE),
         refusals=(refusal("orders", 1),),
@@ -50,7 +50,7 @@ def test_the_end_of_a_slot_comes_back_as_it_was_told(failure: FerryError | None)
         time_over=True,
         failure=failure,
     )
-    other = SlotResult(slot=1)
+    other = SlotEnd(slot=1)
     (first, second) = stage.parse_rows([*stage.answer_rows(end), *stage.answer_rows(other)])
     assert (first, second) == (other, end)
     assert first.failure is None
@@ -90,12 +90,12 @@ def test_a_slot_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_a_try_refused_stays_when_the_next_one_does_not_come_that_far() -> None:
     refused = (replace(refusal("orders", 0), kind=RefusalKind.TOO_LARGE),)
-    before = SlotResult(slot=0, receipts=(RECEIPT,), refusals=refused, retries=1, failure=Retryable("later"))
+    before = SlotEnd(slot=0, receipts=(RECEIPT,), refusals=refused, retries=1, failure=Retryable("later"))
     for after, left in [
-        (SlotResult(slot=0, failure=Retryable("again")), refused),
-        (SlotResult(slot=0, time_over=True), refused),
-        (SlotResult(slot=0, stopped=True), refused),
-        (SlotResult(slot=0), ()),
+        (SlotEnd(slot=0, failure=Retryable("again")), refused),
+        (SlotEnd(slot=0, time_over=True), refused),
+        (SlotEnd(slot=0, stopped=True), refused),
+        (SlotEnd(slot=0), ()),
     ]:
         found = joined(before, after)
         assert (found.receipts, found.refusals, found.retries) == ((RECEIPT,), left, 1)
@@ -106,13 +106,13 @@ def test_slices_that_a_slot_gave_up_are_named_but_for_what_was_copied() -> None:
     done = replace(RECEIPT, source=plan.slices[0].source, end=plan.slices[0].end)
     almost = replace(done, end=done.end - 1)
     for receipt, named in [(done, [1]), (almost, [0, 1])]:
-        found = refusals_of(plan, [SlotResult(slot=0, receipts=(receipt,), failure=Retryable("later"))])
+        found = refusals_of(plan, [SlotEnd(slot=0, receipts=(receipt,), failure=Retryable("later"))])
         assert [(one.partition, one.kind) for one in found] == [(at, RefusalKind.SLOT_FAILED) for at in named]
 
 
 def test_what_failed_a_slot_is_a_fact_of_its_slices_and_of_the_attempt() -> None:
     plan = replace(PLAN, slices=(piece("orders", 1),))
-    end = SlotResult(slot=0, failure=Superseded(NEWER))
+    end = SlotEnd(slot=0, failure=Superseded(NEWER))
     (refusal,) = refusals_of(plan, [end])
     assert (refusal.code, refusal.kind, refusal.topic, refusal.partition) == (
         "slot.failed",
@@ -128,7 +128,7 @@ def test_what_failed_a_slot_is_a_fact_of_its_slices_and_of_the_attempt() -> None
 
 def test_an_attempt_that_failed_has_the_facts_of_its_first_failure() -> None:
     refused = Refused(sentence("acls.no-authorizer", cluster="b"))
-    ends = [SlotResult(slot=0, failure=refused), SlotResult(slot=1), SlotResult(slot=2, failure=Retryable("later"))]
+    ends = [SlotEnd(slot=0, failure=refused), SlotEnd(slot=1), SlotEnd(slot=2, failure=Retryable("later"))]
     failure = failure_of(PLAN, ends)
     assert isinstance(failure, Retryable)
     assert data_of(failure) == (
@@ -143,7 +143,7 @@ def test_an_attempt_that_failed_has_the_facts_of_its_first_failure() -> None:
             "cluster": "b",
         },
     )
-    assert failure_of(PLAN, [SlotResult(slot=0)]) is None
+    assert failure_of(PLAN, [SlotEnd(slot=0)]) is None
 
 
 @given(st.lists(st.none() | st.binary(max_size=3), max_size=20))

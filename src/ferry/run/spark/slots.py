@@ -11,7 +11,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from ferry.copy.slot_end import AGAIN, TRIES, SlotResult, joined
+from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
 from ferry.copy.task import SlotTask
 from ferry.run.spark.columns import Stage
 from ferry.run.spark.job import Say
@@ -19,10 +19,10 @@ from ferry.run.spark.session import at_once, is_remote, sent_apart, slot_frame
 from ferry.run.spark.stage import ROW, parse_rows, run_named_slots, run_packed_slots
 
 
-def collect_slots(spark: SparkSession, specs: dict[int, SlotTask], say: Say) -> list[SlotResult]:
+def collect_slots(spark: SparkSession, specs: dict[int, SlotTask], say: Say) -> list[SlotEnd]:
     """Copy the slots and return every slot's end; failed ones are tried again. Spark repeats tasks that crashed."""
     specs, tasks = _sharing(spark, specs)
-    ends: dict[int, SlotResult] = {}
+    ends: dict[int, SlotEnd] = {}
     todo = specs
     for _ in range(TRIES):
         for end in _collect(spark, todo, min(tasks, len(todo))):
@@ -52,7 +52,7 @@ def _sharing_rate(spec: SlotTask, at_once: int) -> SlotTask:
     return spec if rate is None else replace(spec, limits=replace(spec.limits, rate=replace(rate, at_once=at_once)))
 
 
-def _collect(spark: SparkSession, specs: dict[int, SlotTask], tasks: int) -> list[SlotResult]:
+def _collect(spark: SparkSession, specs: dict[int, SlotTask], tasks: int) -> list[SlotEnd]:
     """Run one Spark job and return the ends of its slots."""
     answer = slot_frame(spark, specs, tasks).mapInArrow(_stage(spark, specs), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)

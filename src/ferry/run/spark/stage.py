@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from ferry.copy.kafka_slot import SlotWiring, TargetSlot
-from ferry.copy.slot_end import SlotResult, end_of
+from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.copy.task import SlotTask, run_slot
 from ferry.errors import (
     MALFORMED,
@@ -69,7 +69,7 @@ def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     return run_named_slots(unpacked(name), batches)
 
 
-def run_slot_in_spark(spec: SlotTask, port_of: Callable[[SlotWiring], TargetSlot] | None = None) -> SlotResult:
+def run_slot_in_spark(spec: SlotTask, port_of: Callable[[SlotWiring], TargetSlot] | None = None) -> SlotEnd:
     """Run one slot in a Spark task, over the port that `port_of` makes (None: that of `spec`), and return how it ended.
 
     Raises anything but a FerryError.
@@ -80,22 +80,22 @@ def run_slot_in_spark(spec: SlotTask, port_of: Callable[[SlotWiring], TargetSlot
         # Spark's worker daemon ends its workers when the JVM is gone; this covers a daemon that was killed itself.
         return os.getppid() != parent
 
-    result = SlotProgress()
+    progress = SlotProgress()
     failure: FerryError | None = None
     try:
-        run_slot(spec, orphaned, lambda _: None, result, port_of)
+        run_slot(spec, orphaned, lambda _: None, progress, port_of)
     except FerryError as error:
         failure = error
-    if result.stopped:  # only the end of its parent stops a Spark task: it is to be tried again
+    if progress.stopped:  # only the end of its parent stops a Spark task: it is to be tried again
         failure = Retryable(f"slot {spec.ref.slot} was stopped before its end")
-    return end_of(spec.ref.slot, result, failure)
+    return end_of(spec.ref.slot, progress, failure)
 
 
 Row = tuple[int, str, str]
 """Slot, kind, body."""
 
 
-def answer_rows(end: SlotResult) -> list[Row]:
+def answer_rows(end: SlotEnd) -> list[Row]:
     """Return one row per receipt, and one row for the end."""
     body: dict[str, Any] = {
         "refusals": [refusal_json(refusal) for refusal in end.refusals],
@@ -109,7 +109,7 @@ def answer_rows(end: SlotResult) -> list[Row]:
     ]
 
 
-def parse_rows(answer: Iterable[Row]) -> list[SlotResult]:
+def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
     """Return the ends in the rows of all slots, in slot order; a slot without an end row does not appear.
 
     It reads what `answer_rows` writes. Raises OutcomeUnknown for rows that Ferry did not write.
@@ -123,7 +123,7 @@ def parse_rows(answer: Iterable[Row]) -> list[SlotResult]:
         ) from error
 
 
-def _ends(answer: Iterable[Row]) -> list[SlotResult]:
+def _ends(answer: Iterable[Row]) -> list[SlotEnd]:
     receipts: dict[int, list[Receipt]] = {}
     ends: dict[int, dict[str, Any]] = {}
     for slot, kind, body in answer:
@@ -134,7 +134,7 @@ def _ends(answer: Iterable[Row]) -> list[SlotResult]:
         else:
             ends[slot] = json.loads(body)
     return [
-        SlotResult(
+        SlotEnd(
             slot=slot,
             receipts=tuple(receipts.get(slot, ())),
             refusals=tuple(parse_refusal(item) for item in end["refusals"]),

@@ -27,7 +27,7 @@ from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
 from ferry.ledger.producer_codec import marking_of, marking_record
 from ferry.model import Fate, LedgerRecord, Record, Slice, TopicPartition
-from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS
 from ferry.protocol.slot import SlotRef
 
 MARKING_MS = 120_000

@@ -30,7 +30,7 @@ from ferry.ledger.producer_codec import sending_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.messages.catalogue import sentence
 from ferry.model import LedgerRecord, Plan, Receipt, Slice, TopicPartition
-from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS
 from ferry.protocol.drops import Drop, Dropped, drop
 from ferry.protocol.slot import refuse_if_superseded
 from ferry.wire.content import MOST_DECOMPRESSED

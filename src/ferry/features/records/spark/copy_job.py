@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.slot_end import SlotResult, failure_of
+from ferry.copy.slot_end import SlotEnd, failure_of
 from ferry.copy.task import SlotTask
 from ferry.errors import FerryError, Refused
 from ferry.features.records.spark.counters import Counters
@@ -120,12 +120,12 @@ def _bytes_and_rows(spark: SparkSession, job: CopyJob) -> Written:
     try:
         streams = streams_of(spark, job.flow, job.transforms)
     except Refused as failure:
-        lost = [SlotResult(slot=slot, failure=failure) for slot in of_rows]
+        lost = [SlotEnd(slot=slot, failure=failure) for slot in of_rows]
         of_rows, streams = {}, []
     else:
         lost = []
 
-    def copied() -> list[SlotResult]:
+    def copied() -> list[SlotEnd]:
         spark.addTag(_tag(job.plan))  # each thread has its own
         return collect_slots(spark, of_bytes, job.say) if of_bytes else []
 
@@ -148,7 +148,7 @@ def _tag(plan: Plan) -> str:
     return f"ferry-{plan.generation}"
 
 
-def _report(plan: Plan, ends: Sequence[SlotResult], say: Say) -> None:
+def _report(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     """Report what was done, the sum last; raise for slots that failed."""
     receipts = [receipt for end in ends for receipt in end.receipts]
     records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
@@ -170,7 +170,7 @@ def end_chunks(request: CopyRequest, plan: Plan, attempt: Attempt) -> None:
     """
     try:
         with MicroRuns(request.flow, lane=request.lane, patience_s=FENCE_PATIENCE_SECONDS) as runs:
-            if runs.end(plan, attempt):
+            if runs.end_attempt(plan, attempt):
                 request.say(f"run {plan.run} of {plan.flow}: ended the open chunks; what was committed stays")
     except FerryError as error:
         request.say(f"open chunks end by their transaction timeout ({error})")

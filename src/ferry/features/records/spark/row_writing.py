@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from ferry.clock import wall_ms
 from ferry.config.record_source import TASK_RECORDS
 from ferry.copy.row_scope import RowScope
-from ferry.copy.slot_end import AGAIN, TRIES, SlotResult, joined, portions_joined
+from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined, portions_joined
 from ferry.errors import FerryError, Retryable
 from ferry.features.records.acts.cutoffs import Cutoff, cutoffs_at, without
 from ferry.features.records.acts.source_logs import Seen, seen_before
@@ -51,7 +51,7 @@ from ferry.run.spark.stage import parse_rows
 log = logging.getLogger(__name__)
 
 
-Written = tuple[list[SlotResult], Mapping[str, FilterCounts]]
+Written = tuple[list[SlotEnd], Mapping[str, FilterCounts]]
 """The end of every slot, and what transforms read and kept, by topic."""
 
 
@@ -68,7 +68,7 @@ def write_in_portions(job: RowJob, reached: Mapping[TopicPartition, int], each: 
     units = {piece.slot for piece in job.pieces if piece.dealt}
     if not (units or left):
         return [], {}
-    ends: dict[int, SlotResult] = {}
+    ends: dict[int, SlotEnd] = {}
     sifted: Mapping[str, FilterCounts] = {}
     try:
         compile_long_work(job.spark, job.streams)
@@ -89,7 +89,7 @@ def write_in_portions(job: RowJob, reached: Mapping[TopicPartition, int], each: 
                 break
     except PySparkException as error:
         failure = Retryable(f"Spark failed to copy the transformed topics ({gist(error)}): see its log")
-        ends = {slot: SlotResult(slot=slot, failure=failure) for slot in job.specs}
+        ends = {slot: SlotEnd(slot=slot, failure=failure) for slot in job.specs}
     return [end for _, end in sorted(ends.items())], sifted
 
 
@@ -123,7 +123,7 @@ def _narrowed(
     return tuple(found)
 
 
-def _goes_on(ends: Mapping[int, SlotResult], piece: Slice) -> bool:
+def _goes_on(ends: Mapping[int, SlotEnd], piece: Slice) -> bool:
     """Report whether the last portion of a slice was written completely, so that the slice continues."""
     end = ends.get(piece.slot)
     if end is None or end.failure is not None or end.stopped or end.time_over:
@@ -144,7 +144,7 @@ def write_rows(job: RowJob) -> Written:
     data in them.
     """
     refuse_remote(job.spark)
-    ends: dict[int, SlotResult] = {}
+    ends: dict[int, SlotEnd] = {}
     cutoffs = lost_of(job.streams)
     counts: Mapping[str, FilterCounts] = {}
     todo = set(job.specs)
@@ -169,7 +169,7 @@ def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Cutoff]:
     return found
 
 
-def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[SlotResult]:
+def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[SlotEnd]:
     """Write a job.
 
     If a transform breaks off, or records cannot be read, add those to `cutoffs` and write again without them. Records
@@ -183,7 +183,7 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
         try:
             seen = _seen(rest)
         except FerryError as failure:
-            return [SlotResult(slot=slot, failure=failure) for slot in rest.specs]
+            return [SlotEnd(slot=slot, failure=failure) for slot in rest.specs]
         cutoffs |= cutoffs_at(seen.silent)
         rest = replace(rest.without(cutoffs), seen=seen.marks)
         try:
@@ -193,7 +193,7 @@ def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[
             try:
                 found = _faults(rest, error)
             except FerryError as failure:
-                return [SlotResult(slot=slot, failure=failure) for slot in rest.specs]
+                return [SlotEnd(slot=slot, failure=failure) for slot in rest.specs]
             except TooSlow as slow:
                 found = _given_up(rest, slow)
         except TooSlow as slow:
@@ -246,7 +246,7 @@ def _attempt(job: RowJob, number: int, ranges: Ranges) -> None:
     watched(job.spark, [share], share.tasks.stop, counted.collect)
 
 
-def _written(job: RowJob) -> list[SlotResult]:
+def _written(job: RowJob) -> list[SlotEnd]:
     of_python = job.of_slots(job.alone)
     of_spark = job.of_spark
     answers = [unshuffled_frame(of_python)] if of_python.specs else []

@@ -18,7 +18,7 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.connections import TargetConnection
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
-from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS
 from ferry.words import agreeing, count_of, several
 
 

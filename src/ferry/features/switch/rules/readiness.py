@@ -16,7 +16,7 @@ from ferry.model.evidence import PassedOver
 from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS, ledger_notes
-from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.plan.rules.clock_skew import MAX_SKEW_MS
 from ferry.plan.rules.facts import Facts, SourceFacts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.plan.rules.passed_over import passed_clause, passed_sentences

@@ -24,21 +24,21 @@ from ferry.run.ledger.access import LedgerAccess
 def report_of_switch(
     settings: Settings, flow: FlowConfig, state: SwitchState, *, patience_s: float, old_patience_s: float | None = None
 ) -> EvidenceReport:
-    """Make the report of a switch along `flow` or back. A cluster that does not answer is named without its id.
+    """Make the report of a switch along `flow` or back.
 
-    `old_patience_s` is how long the cluster that was left is tried; None: `patience_s`. Raises Unreachable or Refused
-    if the ledger of a flow that was drained cannot be read.
+    If the cluster that was left does not answer, it is named without its id. `old_patience_s` is how long it is tried;
+    None: `patience_s`. Raises Unreachable or Refused if the cluster that was switched to cannot be asked.
     """
     via, chosen = state.switch.via, _along(settings, flow, state)
     back = next((one for one in settings.flows if one.flow == state.switch.back), None)
-    source = _cluster(back, patience_s if old_patience_s is None else old_patience_s) if back is not None else None
+    source = _old_cluster(back, patience_s if old_patience_s is None else old_patience_s)
     return switch_report(
         state,
         lane=chosen.lane,
         policy=chosen.topics.policy_name,
         clusters=(
             source or EvidenceCluster(alias=via.source, cluster_id="", brokers=0),
-            _cluster(chosen, patience_s) or EvidenceCluster(alias=via.target, cluster_id="", brokers=0),
+            _cluster(chosen, patience_s),
         ),
         version=__version__,
         rpo_seconds=chosen.rpo.seconds,
@@ -113,11 +113,16 @@ def _old_patience_s(state: SwitchState, patience_s: float) -> float:
     return min(patience_s, RETRIED_S) if is_lost else patience_s
 
 
-def _cluster(flow: FlowConfig, patience_s: float) -> EvidenceCluster | None:
-    """Return the target of a flow; None if it does not answer."""
+def _cluster(flow: FlowConfig, patience_s: float) -> EvidenceCluster:
+    """Return the target of a flow. Raises Unreachable or Refused if it does not answer."""
+    with TargetConnection.of(flow, patience_s=patience_s) as connection:
+        target = connection.target
+        return EvidenceCluster(alias=target.alias, cluster_id=target.cluster_id, brokers=len(target.brokers))
+
+
+def _old_cluster(back: FlowConfig | None, patience_s: float) -> EvidenceCluster | None:
+    """Return the cluster that was left; None if it does not answer, or if the file has no flow to it."""
     try:
-        with TargetConnection.of(flow, patience_s=patience_s) as connection:
-            target = connection.target
-            return EvidenceCluster(alias=target.alias, cluster_id=target.cluster_id, brokers=len(target.brokers))
+        return None if back is None else _cluster(back, patience_s)
     except (Unreachable, Refused):
         return None

@@ -36,15 +36,19 @@ def test_a_cluster_that_was_silent_is_tried_longer_after_a_while(monkeypatch: py
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     silence = Silence()
-    tried = [silence.patience_s()]
-    silence.note(answers=False)
-    now[0] += SILENT_S - 1
-    tried.append(silence.patience_s())
-    silence.note(answers=False)  # a short try, which makes the silence no longer
-    now[0] += 1
-    tried.append(silence.patience_s())
-    silence.note(answers=False)
-    tried.append(silence.patience_s())
-    silence.note(answers=True)
-    tried.append(silence.patience_s())
-    assert tried == [SOURCE_PATIENCE_S, RETRIED_S, SOURCE_PATIENCE_S, RETRIED_S, SOURCE_PATIENCE_S]
+    tried = []
+    # Nothing makes the silence longer but a whole try, not even a short one that ends after it.
+    for passed_s, answers in (
+        (0.0, False),
+        (SILENT_S - 0.5, False),
+        (0.0, False),
+        (1.0, False),
+        (0.0, True),
+        (0.0, True),
+    ):
+        tried_s = silence.patience_s()
+        tried.append(tried_s)
+        now[0] += passed_s
+        silence.note(answers=answers, tried_s=tried_s)
+    whole, short = SOURCE_PATIENCE_S, RETRIED_S
+    assert tried == [whole, short, short, short, whole, whole]

@@ -35,13 +35,12 @@ class Silence:
         """Return how long the cluster is tried now."""
         return RETRIED_S if time.monotonic() < self.until else connections.SOURCE_PATIENCE_S
 
-    def note(self, *, answers: bool) -> None:
-        """Note whether it answered. A short try that fails says no more than the long one before it."""
-        now = time.monotonic()
+    def note(self, *, answers: bool, tried_s: float) -> None:
+        """Note whether it answered. A short try that fails shows no more than the long one before it."""
         if answers:
             self.until = 0.0
-        elif now >= self.until:
-            self.until = now + SILENT_S
+        elif tried_s > RETRIED_S:
+            self.until = time.monotonic() + SILENT_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +80,10 @@ class Sides:
         """
         both = TargetFirst.of(self.via, patience_s=patience_s)
         whole_s = both.source.patience_s
-        both.source.patience_s = self.old_patience_s(whole_s)
+        tried_s = both.source.patience_s = self.old_patience_s(whole_s)
         with both:
             both.source.patience_s = whole_s
-            self.silence.note(answers=both.has_source)
+            self.silence.note(answers=both.has_source, tried_s=tried_s)
             yield both
 
 

@@ -193,7 +193,7 @@
       field("reason", "Reason, shown to the person who approves", "text", { required: true, maxLength: 500, autocomplete: "off" }),
       choice("reverse", "Start the flow back afterwards", [["true", "yes"], ["false", "no"]]),
       list("leave_groups", "Groups to leave where they are, one per line; empty: all move", "", "groups"),
-      choice("dry_run", "How far", [["false", "ask for the approval, then switch"], ["true", "only show the steps and the checks (dry run)"]]),
+      choice("dry_run", "What it does", [["false", "ask for the approval, then switch"], ["true", "only show the steps and the checks (dry run)"]]),
       field("confirm", `To confirm, type the name of the cluster that clients go to: ${cluster}`, "text", { required: true, autocomplete: "off" }),
     ],
     body: (data) => ({
@@ -249,7 +249,7 @@
       text: "Writes the offsets of consumer groups on the target, by what is copied by now. A run may copy meanwhile. Groups with members on the target are left alone.",
       fields: [
         list("groups", "Groups, one per line; empty: all that the flow selects", group && `${group}\n`),
-        choice("dry_run", "How far", [["false", "write the offsets"], ["true", "only show what would be written (dry run)"]]),
+        choice("dry_run", "What it does", [["false", "write the offsets"], ["true", "only show what would be written (dry run)"]]),
       ],
       body: (data) => ({ groups: lines(data.get("groups")), dry_run: data.get("dry_run") === "true" }),
     }),

@@ -464,7 +464,8 @@ def _origin(report: SealedReport, sha256: str, *, is_pdf: bool) -> Iterator[Part
 def _check(report: SealedReport, version: str, *, is_pdf: bool) -> Iterator[Part]:
     name = report_name(report.number)
     yield from (Part(f"Written by Ferry {version}. "), Part("ferry reports verify", is_code=True))
-    yield Part(" checks signatures and the chain of reports.")
+    yield Part(" checks signatures and the chain of reports. ")
+    yield from (Part("docs/evidence.md", is_code=True), Part(" names the controls that ask for such reports."))
     if is_pdf:
         yield from (Part(" "), Part(f"sha256sum {name}", is_code=True), Part(" must print the digest above."))
         if report.signer is not None:

@@ -346,7 +346,7 @@ def test_a_run_whose_copy_was_deleted_after_its_source_does_not_say_that_it_copi
         assert f"the receipts of {2 - len(receipts)} slice" in copied
         assert took in page.partition("<dt>Took</dt>")[2].partition("</div>")[0]
         assert "nothing was to be copied" not in page
-        assert ("was deleted later, after its source" in page) == (not receipts)
+        assert ("Both clusters have deleted what this run copied" in page) == (not receipts)
         for path in ("/", f"{HERE}/", f"{HERE}/runs"):
             page = desk.page(path)
             assert records[1:-1] in page, path

@@ -46,7 +46,7 @@ def test_a_cluster_that_was_silent_is_tried_longer_after_a_while(monkeypatch: py
         (0.0, True),
         (0.0, True),
     ):
-        tried_s = silence.patience_s()
+        tried_s = silence.patience_s(SOURCE_PATIENCE_S)
         tried.append(tried_s)
         now[0] += passed_s
         silence.note(answers=answers, tried_s=tried_s)

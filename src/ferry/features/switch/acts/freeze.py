@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ferry.clock import wall_ms
+from ferry.features.switch.acts.connecting import connected
 from ferry.features.switch.acts.group_plan import GroupPlan, plan_groups
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.sides import Sides
@@ -24,7 +25,7 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
         held = pauses(await connections.view(), wall_ms()).get("")
         return await look_at_standings(sides.via, connections), held
 
-    with sides.connected(patience_s) as connections:
+    with connected(sides, patience_s) as connections:
         rows, held = connections.run(work)
         lost = why_lost(connections)
     made = plan_groups(sides, state, settled=False, patience_s=patience_s)

@@ -15,6 +15,7 @@ from ferry.features.groups.rules.repartition_map import read_of
 from ferry.features.groups.rules.selection import merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
+from ferry.features.switch.acts.connecting import connected
 from ferry.features.switch.acts.old_groups import GroupOffsets, OldSide, old_side
 from ferry.features.switch.acts.partition_state import read_ends
 from ferry.features.switch.acts.sides import Sides
@@ -86,7 +87,7 @@ def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patie
     """
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}
-    with sides.connected(patience_s) as connections:
+    with connected(sides, patience_s) as connections:
         old = connections.run(lambda: old_side(flow, connections, state, settled))
         if old.read and sides.back is not None:
             try:

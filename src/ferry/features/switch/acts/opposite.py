@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused, Unreachable
 from ferry.features.identical.settings import IdenticalSettings
+from ferry.features.switch.acts.connecting import old_patience_s
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.opposite import opposing, opposing_sentence
 from ferry.lane import connections
@@ -65,7 +66,7 @@ def look_opposite(sides: Sides, *, patience_s: float, needed: bool) -> Opposite:
     if sides.back is None:
         return Opposite(unread=f"the file has no flow {sides.new}->{sides.old}, whose ledger would show it")
     if not needed:
-        patience_s = sides.old_patience_s(patience_s)
+        patience_s = old_patience_s(sides, patience_s)
     return look_along(sides.back, patience_s=patience_s, needed=needed)
 
 

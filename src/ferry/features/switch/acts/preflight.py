@@ -11,6 +11,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, EmptyFilter, FerryError, Refused
 from ferry.features.identical.acts.late import look_late
 from ferry.features.identical.rules.short import named
+from ferry.features.switch.acts.connecting import connected
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.group_plan import plan_groups
 from ferry.features.switch.acts.old_primary import old_primary_checks
@@ -106,7 +107,7 @@ def rpo_of(sides: Sides, state: SwitchState) -> Rpo:
 
 def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
     """Check the target alone; whether the source answers is shown, but never a failure."""
-    with sides.connected(patience_s) as connections:
+    with connected(sides, patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
         offsets = [*_short(sides, rows), *_offsets(sides, connections)]

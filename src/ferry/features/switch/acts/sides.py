@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput
 from ferry.features.identical.settings import IdenticalSettings
-from ferry.lane import connections
-from ferry.lane.connections import TargetFirst
 from ferry.model import Flow
 from ferry.model.switch import SwitchOptions, Verb
 
 RETRIED_S = 1.0
-"""How long the cluster that is left is tried after it did not answer for SOURCE_PATIENCE_S."""
+"""How long the cluster that is left is tried after it did not answer a whole try."""
 SILENT_S = 60.0
-"""For how long that counts; after it, the cluster is tried for SOURCE_PATIENCE_S again."""
+"""For how long that counts; after it, there is a whole try again."""
 
 
 @dataclass(slots=True)
@@ -31,9 +27,9 @@ class Silence:
 
     until: float = 0.0
 
-    def patience_s(self) -> float:
-        """Return how long the cluster is tried now."""
-        return RETRIED_S if time.monotonic() < self.until else connections.SOURCE_PATIENCE_S
+    def patience_s(self, whole_s: float) -> float:
+        """Return how long the cluster is tried now; a whole try takes `whole_s`."""
+        return min(whole_s, RETRIED_S) if time.monotonic() < self.until else whole_s
 
     def note(self, *, answers: bool, tried_s: float) -> None:
         """Note whether it answered. A short try that fails shows no more than the long one before it."""
@@ -67,24 +63,6 @@ class Sides:
     def new(self) -> str:
         """The alias of the cluster that is switched to."""
         return self.via.flow.target
-
-    def old_patience_s(self, patience_s: float) -> float:
-        """Return how long the cluster that is left is tried where it need not answer; `patience_s` at most."""
-        return min(patience_s, self.silence.patience_s())
-
-    @contextmanager
-    def connected(self, patience_s: float) -> Iterator[TargetFirst]:
-        """Connect to both clusters; the one that is left need not answer.
-
-        Raises Unreachable if the cluster that is switched to does not answer.
-        """
-        both = TargetFirst.of(self.via, patience_s=patience_s)
-        whole_s = both.source.patience_s
-        tried_s = both.source.patience_s = self.old_patience_s(whole_s)
-        with both:
-            both.source.patience_s = whole_s
-            self.silence.note(answers=both.has_source, tried_s=tried_s)
-            yield both
 
 
 def refuse_identical(settings: Settings, flow: FlowConfig, act: str, verb: Verb) -> None:

@@ -13,6 +13,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import StartLatest
 from ferry.errors import Refused, Unreachable
 from ferry.features.identical.acts.returning import Returning, look_returning
+from ferry.features.switch.acts.connecting import old_patience_s
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane, run_of
 from ferry.features.switch.acts.handing import hand_over
@@ -53,7 +54,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
             f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then continue"
         )
     if switch.verb is Verb.FAILOVER:  # it may be lost, and the switch must not wait for it
-        patience_s = sides.old_patience_s(patience_s)
+        patience_s = old_patience_s(sides, patience_s)
     try:
         started = start_flow(
             sides.back, state, switch.approved_by, still_mine, looked_to=_looked(state), patience_s=patience_s
@@ -132,7 +133,7 @@ def _last_look(
 
     needed = state.switch.options.reverse and state.switch.verb is not Verb.FAILOVER
     if not needed:  # it is not waited for
-        patience_s = sides.old_patience_s(patience_s)
+        patience_s = old_patience_s(sides, patience_s)
     try:
         with FlowConnections.of(sides.via, patience_s=patience_s) as both:
             ends = both.run(work)

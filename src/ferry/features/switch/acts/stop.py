@@ -11,6 +11,7 @@ from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.features.identical.acts.late import look_late
 from ferry.features.identical.rules.late import GENERATION, LANE
 from ferry.features.identical.rules.short import named
+from ferry.features.switch.acts.connecting import connected
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.partition_state import keeps_offsets, look_at_standings, why_lost, written_by_others
@@ -115,7 +116,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
             rows=(*(STATE.dump(row) for row in rows), *passed_rows(passed)),
         )
 
-    with sides.connected(patience_s) as connections:
+    with connected(sides, patience_s) as connections:
         return connections.run(work)
 
 
@@ -157,7 +158,7 @@ def _ages(sides: Sides, behind: dict[TopicPartition, int], patience_s: float) ->
         return await first_timestamps(connections.source, behind)
 
     try:
-        with sides.connected(patience_s) as connections:
+        with connected(sides, patience_s) as connections:
             return connections.run(work)
     except (Unreachable, Refused):
         return {}

@@ -147,7 +147,8 @@ def _addresses(browser: httpx.Client) -> Mapping[str, Sequence[str]]:
     overview = _ready(browser, f"{FLOW_PAGE}/")
     run = _until_run(browser, f"/api{FLOW_PAGE}/series")
     job = browser.post(f"/api{FLOW_PAGE}/dry-run", json={}, headers={"X-Ferry-Request": "1"}).json()["job"]
-    (report,) = re.findall(rf"{FLOW_PAGE}/report/(\d+)", _ready(browser, f"{FLOW_PAGE}/reports"))
+    # A report has a page and a PDF.
+    (report,) = set(re.findall(rf"{FLOW_PAGE}/report/(\d+)", _ready(browser, f"{FLOW_PAGE}/reports")))
     (charts,) = re.findall(r"(/charts/[^\"]+)\"", overview)
     found = addresses(
         Found(
